@@ -1,0 +1,1 @@
+"""Slack, the workflow, and the wiring."""

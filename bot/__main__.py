@@ -1,0 +1,110 @@
+"""`python -m bot COMMAND`: reads the command line and the settings, and calls the command."""
+
+import argparse
+import asyncio
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from bot import cli
+from bot.app import StartError
+from bot.settings import SettingsError, read_settings
+from knowledge.database import DatabaseError
+from knowledge.embedded import EmbeddedError
+
+DEMO_TOPIC = "Why should Go backends move from MD5 to Argon2id?"
+
+
+def parser() -> argparse.ArgumentParser:
+    """The commands of the design, each with its own `--help`."""
+    root = argparse.ArgumentParser(
+        prog="python -m bot",
+        description="Copydesk: a topic typed in Slack becomes a reviewed, cited article.",
+    )
+    commands = root.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    demo = commands.add_parser("demo", help="the whole job on this machine, with no account and no key")
+    demo.add_argument("topic", nargs="?", default=DEMO_TOPIC, metavar="TOPIC")
+    demo.add_argument("--yes", action="store_true", help="scripted replies, also on a terminal")
+    demo.add_argument("--knowledge", type=Path, metavar="PATH", help="a folder or file instead of the sample")
+    demo.add_argument("--model", metavar="NAME", help="a PydanticAI model name instead of the offline model")
+
+    serve = commands.add_parser("serve", help="the bot: Slack, worker and sender in one process")
+    serve.add_argument("--no-worker", action="store_true", help="leave the work on articles to `worker`")
+    commands.add_parser("worker", help="only works on articles; run as many as you like")
+
+    ingest = commands.add_parser("ingest", help="add files and folders to the knowledge base")
+    ingest.add_argument("paths", nargs="+", metavar="PATH")
+    ingest.add_argument("--json", action="store_true", help="the summary as JSON")
+
+    search = commands.add_parser("search", help="what the research agent would see")
+    search.add_argument("query", metavar="QUERY")
+    search.add_argument("--k", type=cli.count_of_results, default=5, metavar="N", help="1 to 50, default 5")
+    search.add_argument("--json", action="store_true")
+
+    articles = commands.add_parser("articles", help="all articles, newest first")
+    articles.add_argument("--json", action="store_true")
+
+    article = commands.add_parser("article", help="one article: state and history, or its text")
+    article.add_argument("id", type=int, metavar="ID")
+    article.add_argument("--version", type=int, metavar="N", help="draft N instead of the latest")
+    how = article.add_mutually_exclusive_group()
+    how.add_argument("--json", action="store_true")
+    how.add_argument("--markdown", action="store_true", help="the draft as a file")
+
+    commands.add_parser("doctor", help="checks settings, database, knowledge and Slack")
+    commands.add_parser("migrate", help="bring the database up to date (every start does too)")
+    return root
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit code: 0 done, 1 failed with one sentence on stderr, 2 wrong usage."""
+    given = parser().parse_args(arguments)
+    try:
+        # The demo must not touch, or be touched by, what this machine is set up for.
+        if given.command == "demo":
+            return asyncio.run(
+                cli.demo(given.topic, yes=given.yes, knowledge=given.knowledge, model=given.model)
+            )
+        settings = read_settings()
+        logging.basicConfig(
+            level=settings.log_level,
+            format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+            stream=sys.stderr,
+        )
+        logging.getLogger("httpx").setLevel(logging.WARNING)
+        match given.command:
+            case "serve":
+                return asyncio.run(cli.serve(settings, worker=not given.no_worker))
+            case "worker":
+                return asyncio.run(cli.worker(settings))
+            case "ingest":
+                return asyncio.run(cli.ingest(settings, given.paths, as_json=given.json))
+            case "search":
+                return asyncio.run(cli.search(settings, given.query, k=given.k, as_json=given.json))
+            case "articles":
+                return asyncio.run(cli.articles(settings, as_json=given.json))
+            case "article":
+                return asyncio.run(
+                    cli.article(
+                        settings,
+                        given.id,
+                        version=given.version,
+                        as_json=given.json,
+                        as_markdown=given.markdown,
+                    )
+                )
+            case "doctor":
+                return asyncio.run(cli.doctor(settings))
+            case _:
+                return asyncio.run(cli.migrate(settings))
+    except (SettingsError, StartError, DatabaseError, EmbeddedError, cli.CommandError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,192 @@
+"""Where the parts meet: the only place that builds them."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from agents.models import models_from
+from pydantic_ai import Embedder
+from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
+from slack_bolt.async_app import AsyncApp
+
+from bot.background import Background
+from bot.jobs import build_jobs, run_worker
+from bot.legs import Legs, Limits
+from bot.listeners import actions, commands, events, views
+from bot.sender import Sender
+from bot.settings import Settings
+from bot.slack import NotNow, Refused, SlackChannel, slack_client
+from bot.workflow import Workflow
+from knowledge.article import Mode
+from knowledge.articles import Articles
+from knowledge.database import Pool, migrate, open_pool
+from knowledge.documents import Documents
+from knowledge.embedded import EmbeddedPostgres
+from knowledge.embeddings import bundled_embedder, embed_pending
+from knowledge.outbox import Outbox
+from knowledge.search import Search
+
+log = logging.getLogger(__name__)
+
+# Chunks that get their vectors in one go: a few seconds of work, so that a stop never waits long.
+EMBED_AT_ONCE = 16
+
+# After a fault a part of the bot is started again this much later.
+RESTART_SECONDS = 2.0
+
+
+class StartError(Exception):
+    """The bot cannot start; the sentence says what to set or mend."""
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """The database and what is in it."""
+
+    dsn: str
+    pool: Pool
+    articles: Articles
+    documents: Documents
+    search: Search
+    embedder: Embedder | None
+
+
+@asynccontextmanager
+async def open_knowledge(settings: Settings) -> AsyncIterator[Knowledge]:
+    """The migrated database: that of `DATABASE_URL`, else the embedded one below `COPYDESK_HOME`."""
+    async with AsyncExitStack() as stack:
+        if settings.database_url is None:
+            server = EmbeddedPostgres(settings.home)
+            dsn = await asyncio.to_thread(server.start)
+            stack.push_async_callback(asyncio.to_thread, server.stop)
+        else:
+            dsn = settings.database_url
+        await migrate(dsn)
+        pool = await open_pool(dsn)
+        stack.push_async_callback(pool.close)
+        embedder = None if settings.embedding_model == "none" else bundled_embedder()
+        yield Knowledge(
+            dsn=dsn,
+            pool=pool,
+            articles=Articles(pool),
+            documents=Documents(pool),
+            search=Search(pool, embedder),
+            embedder=embedder,
+        )
+
+
+def check_set(settings: Settings) -> None:
+    """Whether the settings that `serve` needs are there; raises `StartError`."""
+    for name in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"):
+        if not getattr(settings, name.lower()):
+            raise StartError(
+                f"{name} is not set: create the app from manifest.yml and put its tokens into .env."
+            )
+    models_from(settings.model)
+
+
+async def serve(settings: Settings, knowledge: Knowledge, *, worker: bool, ready: Callable[[], None]) -> None:
+    """Slack's listeners over Socket Mode, the sender, and (unless `worker` is False) a worker; until cancelled.
+
+    `ready` is called once Slack's connection stands. Raises `StartError`.
+    """
+    check_set(settings)
+    models = models_from(settings.model)
+    client = slack_client(settings.slack_bot_token, base_url=settings.slack_api_url)
+    slack = SlackChannel(client)
+    await _check_tokens(slack, settings)
+
+    limits = Limits(settings.max_reviews, settings.max_research_rounds)
+    workflow = Workflow(
+        knowledge.articles, knowledge.documents, slack, approvers=settings.who_approves, limits=limits
+    )
+    background = Background()
+    app = AsyncApp(client=client)
+    commands.register(app, workflow, knowledge.articles, background, mode=Mode(settings.mode))
+    actions.register(app, workflow, knowledge.articles, background)
+    views.register(app, workflow, background)
+    events.register(app, workflow, background)
+    events.register_catch_all(app)
+    handler = AsyncSocketModeHandler(app, settings.slack_app_token)
+    sender = Sender(Outbox(knowledge.pool), slack, refused=workflow.slack_refused)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(_keep_up(sender.run, "the sender"))
+        if worker:
+            group.create_task(work(settings, knowledge))
+        try:
+            await handler.connect_async()
+            ready()
+            await asyncio.Event().wait()
+        finally:
+            await handler.close_async()
+            await background.drain()
+
+
+async def work(settings: Settings, knowledge: Knowledge) -> None:
+    """A worker: legs of articles, and vectors in the background; until cancelled."""
+    legs = Legs(
+        knowledge.articles,
+        knowledge.search,
+        models_from(settings.model),
+        Limits(settings.max_reviews, settings.max_research_rounds),
+    )
+    embed = None
+    if (embedder := knowledge.embedder) is not None:
+
+        async def embed() -> int:
+            return await embed_pending(knowledge.pool, embedder, limit=EMBED_AT_ONCE)
+
+    jobs = build_jobs(knowledge.dsn, work=legs.work, embed=embed)
+
+    async def run() -> None:
+        async with jobs.open_async():
+            await run_worker(jobs)
+
+    await _keep_up(run, "the worker")
+
+
+async def until_stopped(work: Coroutine[Any, Any, None]) -> None:
+    """Run `work` until it ends, or until SIGTERM or SIGINT asks it to: what is under way is finished first."""
+    task = asyncio.create_task(work)
+    loop = asyncio.get_running_loop()
+    for signal_number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(signal_number, task.cancel)
+    try:
+        await task
+    except asyncio.CancelledError:
+        log.info("stopped")
+    finally:
+        for signal_number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(signal_number)
+
+
+async def _keep_up(run: Callable[[], Awaitable[None]], what: str) -> None:
+    """Run it again after a fault (the database was away, say): one part must not take the others down."""
+    while True:
+        try:
+            await run()
+        except Exception:
+            log.exception("%s stopped, starting it again", what)
+        await asyncio.sleep(RESTART_SECONDS)
+
+
+async def _check_tokens(slack: SlackChannel, settings: Settings) -> None:
+    """Both tokens are tried before anything listens: Socket Mode itself would retry a wrong one for ever."""
+    name = "SLACK_BOT_TOKEN"
+    try:
+        team = await slack.whoami()
+        name = "SLACK_APP_TOKEN"
+        await slack.try_app_token(settings.slack_app_token or "")
+    except Refused as error:
+        raise StartError(
+            f"Slack refused {name} ({error.code}): copy it again from the app's settings "
+            f"({'OAuth & Permissions, xoxb-…' if name == 'SLACK_BOT_TOKEN' else 'Basic Information, xapp-…'})."
+        ) from error
+    except NotNow as error:
+        raise StartError(f"Slack cannot be reached at {settings.slack_api_url} ({error}).") from error
+    log.info("connected to %s", team)

@@ -1,0 +1,79 @@
+"""The jobs of a worker: one leg of an article each, vectors in the background, the rescue of dead workers."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+import procrastinate
+from procrastinate import PsycopgConnector, RetryStrategy
+
+from knowledge.articles import LEG_TASK, QUEUE
+
+log = logging.getLogger(__name__)
+
+# A worker that has not been heard of for this long is dead, and its jobs are taken over. Three heartbeats.
+DEAD_AFTER_SECONDS = 15
+HEARTBEAT_SECONDS = 5
+
+# Legs at once in one process: they wait for models most of the time.
+CONCURRENCY = 10
+
+# On SIGTERM a leg gets this long to end; after that it is aborted, and another worker starts it again.
+GRACE_SECONDS = 20
+
+# Embedding jobs keep to their own queue, so that they can be looked at and stopped apart.
+KNOWLEDGE_QUEUE = "knowledge"
+
+
+def build_jobs(
+    dsn: str,
+    *,
+    work: Callable[[int, int], Awaitable[None]],
+    embed: Callable[[], Awaitable[int]] | None,
+) -> procrastinate.App:
+    """The procrastinate app. `work(article_id, moves)` is one leg; `embed()` gives a few chunks vectors."""
+    jobs = procrastinate.App(connector=PsycopgConnector(conninfo=dsn, min_size=1, max_size=4))
+
+    # A leg records its own failures; only what keeps it from recording them (the database is away) ends here.
+    # Its lock holds back what follows for the article, so the wait is short (DESIGN: at most 30 s).
+    @jobs.task(name=LEG_TASK, queue=QUEUE, retry=RetryStrategy(max_attempts=60, wait=5))
+    async def leg(article_id: int, moves: int) -> None:
+        await work(article_id, moves)
+
+    @jobs.periodic(cron="*/5 * * * * *")
+    @jobs.task(name="copydesk.rescue", queue=QUEUE, queueing_lock="copydesk.rescue")
+    async def rescue(timestamp: int) -> None:
+        for job in await jobs.job_manager.get_stalled_jobs(seconds_since_heartbeat=DEAD_AFTER_SECONDS):
+            log.warning("job %s (%s) had a dead worker: taken over", job.id, job.task_kwargs)
+            await jobs.job_manager.retry_job(job, retry_at=datetime.now(UTC))
+
+    if embed is not None:
+        some_vectors = embed
+
+        @jobs.periodic(cron="*/5 * * * * *")
+        @jobs.task(
+            name="copydesk.embed",
+            queue=KNOWLEDGE_QUEUE,
+            queueing_lock="copydesk.embed",
+            lock="copydesk.embed",
+        )
+        async def vectors(timestamp: int) -> None:
+            while await some_vectors():
+                pass
+
+    return jobs
+
+
+async def run_worker(jobs: procrastinate.App) -> None:
+    """Work until cancelled; then the legs at work get `GRACE_SECONDS` to end."""
+    await jobs.run_worker_async(
+        name="copydesk",
+        concurrency=CONCURRENCY,
+        fetch_job_polling_interval=2.0,
+        abort_job_polling_interval=2.0,
+        update_heartbeat_interval=HEARTBEAT_SECONDS,
+        stalled_worker_timeout=DEAD_AFTER_SECONDS,
+        shutdown_graceful_timeout=GRACE_SECONDS,
+        delete_jobs="successful",
+        install_signal_handlers=False,
+    )

@@ -1,0 +1,116 @@
+"""Buttons: each names the article and the version it was shown for, and ends where the words end."""
+
+from typing import Any
+
+from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncRespond
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.background import Background
+from bot.blocks import (
+    APPLY_REVIEW,
+    APPROVE,
+    CANCEL,
+    REQUEST_CHANGES,
+    RETRY,
+    START_ANYWAY,
+    BadButton,
+    read_offer,
+    read_value,
+    request_changes_view,
+)
+from bot.decisions import Seen
+from bot.replies import Word
+from bot.texts import say
+from bot.workflow import Requested, Workflow
+from knowledge.article import Action, Mode
+from knowledge.articles import Articles
+
+WORDS = {
+    APPROVE: Word(Action.APPROVE, "", None),
+    APPLY_REVIEW: Word(Action.REVISE, "", None),
+    CANCEL: Word(Action.CANCEL, "", None),
+    RETRY: Word(Action.RETRY, "", None),
+}
+
+
+def register(app: AsyncApp, workflow: Workflow, articles: Articles, background: Background) -> None:
+    async def decide(
+        ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], respond: AsyncRespond
+    ) -> None:
+        await ack()
+
+        async def fault() -> None:
+            await _tell(respond, say("en", "database_away"))
+
+        async def act() -> None:
+            try:
+                value = read_value(action["value"])
+            except BadButton as error:
+                await _tell(respond, str(error))
+                return
+            await workflow.act(
+                value.article_id,
+                WORDS[action["action_id"]],
+                Seen(value.on, value.version),
+                user_id=body["user"]["id"],
+                key=f"click:{body['trigger_id']}",
+                claims=(f"click:{body['trigger_id']}",),
+            )
+
+        background.start(act(), on_fault=fault)
+
+    for action_id in WORDS:
+        app.action(action_id)(decide)
+
+    @app.action(REQUEST_CHANGES)
+    async def open_request(
+        ack: AsyncAck,
+        body: dict[str, Any],
+        action: dict[str, Any],
+        client: AsyncWebClient,
+        respond: AsyncRespond,
+    ) -> None:
+        await ack()
+        # A trigger lives 3 s: the modal opens before anything else is thought about.
+        try:
+            value = read_value(action["value"])
+        except BadButton as error:
+            await _tell(respond, str(error))
+            return
+        article = await articles.get(value.article_id)
+        if article is None or value.on is None:
+            await _tell(respond, say("en", "stale_button"))
+            return
+        view = request_changes_view(value.article_id, value.on, value.version, article.language)
+        await client.views_open(trigger_id=body["trigger_id"], view=view)
+
+    @app.action(START_ANYWAY)
+    async def start_anyway(
+        ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], respond: AsyncRespond
+    ) -> None:
+        await ack()
+        offer = read_offer(action["value"])
+        requested = Requested(
+            topic=offer.topic,
+            language=offer.language,
+            mode=Mode(offer.mode),
+            anyway=True,
+            team_id=body["team"]["id"],
+            channel_id=body["channel"]["id"],
+            user_id=body["user"]["id"],
+            command=f'/article "{offer.topic}"',
+            claim=f"offer:{offer.id}",
+        )
+
+        async def start() -> None:
+            answer = await workflow.request(requested)
+            await _tell(respond, answer.text if answer else say(offer.language, "started_anyway"))
+
+        async def fault() -> None:
+            await _tell(respond, say(offer.language, "database_away"))
+
+        background.start(start(), on_fault=fault)
+
+
+async def _tell(respond: AsyncRespond, text: str) -> None:
+    await respond(text=text, response_type="ephemeral", replace_original=False)

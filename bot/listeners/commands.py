@@ -1,0 +1,95 @@
+"""`/article …`: acknowledged at once; what needs the database is answered through the response URL."""
+
+from typing import Any
+
+from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncRespond
+
+from bot.background import Background
+from bot.blocks import help_text, list_text, offer_anyway
+from bot.command import (
+    BadCommand,
+    CancelArticle,
+    Help,
+    ListArticles,
+    ShowStatus,
+    StartArticle,
+    language_of,
+    read_command,
+)
+from bot.texts import say
+from bot.workflow import Requested, Workflow
+from knowledge.article import Language, Mode
+from knowledge.articles import Articles
+
+LISTED = 20
+
+
+def register(
+    app: AsyncApp, workflow: Workflow, articles: Articles, background: Background, *, mode: Mode
+) -> None:
+    @app.command("/article")
+    async def article_command(ack: AsyncAck, command: dict[str, Any], respond: AsyncRespond) -> None:
+        text = command.get("text", "")
+        language = language_of(text)
+
+        async def fault() -> None:
+            await respond(text=say(language, "database_away"), response_type="ephemeral")
+
+        match read_command(text):
+            case Help():
+                await ack(text=help_text(language))
+            case BadCommand(key, params):
+                await ack(text=say(language, key, **params))
+            case ListArticles() | ShowStatus() as which:
+                await ack()
+                in_work = isinstance(which, ShowStatus)
+                background.start(
+                    _list(articles, language, command["team_id"], respond, in_work=in_work), on_fault=fault
+                )
+            case CancelArticle(article_id):
+                await ack()
+                background.start(_cancel(workflow, article_id, language, command, respond), on_fault=fault)
+            case StartArticle(topic, auto):
+                await ack()
+                requested = Requested(
+                    topic=topic,
+                    language=language_of(topic),
+                    mode=Mode.AUTO if auto else mode,
+                    anyway=False,
+                    team_id=command["team_id"],
+                    channel_id=command["channel_id"],
+                    user_id=command["user_id"],
+                    command=f"{command['command']} {text}".strip(),
+                    claim=f"command:{command['trigger_id']}",
+                )
+                background.start(_request(workflow, requested, respond), on_fault=fault)
+
+
+async def _request(workflow: Workflow, requested: Requested, respond: AsyncRespond) -> None:
+    answer = await workflow.request(requested)
+    if answer is None:
+        return
+    blocks = offer_anyway(answer.text, requested) if answer.offer_anyway else None
+    await respond(text=answer.text, blocks=blocks, response_type="ephemeral")
+
+
+async def _list(
+    articles: Articles, language: Language, team_id: str, respond: AsyncRespond, *, in_work: bool
+) -> None:
+    """`list` = the newest of all; `status` = those that are worked on, wait or have failed."""
+    newest = await articles.newest(limit=LISTED, team_id=team_id, in_work=in_work)
+    await respond(text=list_text(language, newest), response_type="ephemeral")
+
+
+async def _cancel(
+    workflow: Workflow, article_id: int, language: Language, command: dict[str, Any], respond: AsyncRespond
+) -> None:
+    """What became of it is said in the article's thread."""
+    found = await workflow.cancel_by_command(
+        article_id,
+        user_id=command["user_id"],
+        team_id=command["team_id"],
+        claim=f"command:{command['trigger_id']}",
+    )
+    if not found:
+        await respond(text=say(language, "unknown_article", id=article_id), response_type="ephemeral")

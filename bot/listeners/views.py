@@ -1,0 +1,33 @@
+"""The modal of "Request changes…": its text is a `revise:` like any other."""
+
+from typing import Any
+
+from slack_bolt.async_app import AsyncAck, AsyncApp
+
+from bot.background import Background
+from bot.blocks import REQUEST_CHANGES, REQUEST_FIELD, read_value, request_changes_errors
+from bot.decisions import Seen
+from bot.replies import Word
+from bot.workflow import Workflow
+from knowledge.article import Action
+
+
+def register(app: AsyncApp, workflow: Workflow, background: Background) -> None:
+    @app.view(REQUEST_CHANGES)
+    async def request_changes(ack: AsyncAck, body: dict[str, Any], view: dict[str, Any]) -> None:
+        value = read_value(view["private_metadata"])
+        text = (view["state"]["values"][REQUEST_FIELD][REQUEST_FIELD]["value"] or "").strip()
+        if not text:
+            await ack(response_action="errors", errors=request_changes_errors(view))
+            return
+        await ack()
+        background.start(
+            workflow.act(
+                value.article_id,
+                Word(Action.REVISE, text, None),
+                Seen(value.on, value.version),
+                user_id=body["user"]["id"],
+                key=f"view:{view['id']}",
+                claims=(f"view:{view['id']}",),
+            )
+        )

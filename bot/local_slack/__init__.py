@@ -1,0 +1,1 @@
+"""A Slack on this machine, for the demo and for the end-to-end tests."""

@@ -1,0 +1,302 @@
+"""What people do to articles, step by step: request, reply, click. No Slack import; `Channel` is the port."""
+
+import logging
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from bot import announcements
+from bot.decisions import (
+    Approvers,
+    Keep,
+    Move,
+    Person,
+    Reply,
+    Seen,
+    decide,
+    may,
+    near_miss,
+)
+from bot.legs import Limits
+from bot.messages import MESSAGE, Decided, DraftMessage, OutlineMessage
+from bot.replies import NearMiss, Word, read_reply
+from bot.texts import say
+from knowledge.article import Action, Article, Language, Mode, On, Status
+from knowledge.articles import AlreadyHeard, Articles, Change, Moved, NewArticle, NewDecision, Outgoing
+from knowledge.documents import Documents
+
+log = logging.getLogger(__name__)
+
+
+class Channel(Protocol):
+    """What the workflow asks of Slack before it acts."""
+
+    async def person(self, user_id: str, *, groups: frozenset[str]) -> Person:
+        """Who this is, and in which of `groups`."""
+
+    async def why_not_post(self, channel_id: str) -> str | None:
+        """The text key of what keeps the bot from posting there, None if nothing does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """`/article TOPIC`; `claim` is the inbox key of this very command."""
+
+    topic: str
+    language: Language
+    mode: Mode
+    anyway: bool  # although an article on the same topic exists
+    team_id: str
+    channel_id: str
+    user_id: str
+    command: str  # as typed, to be typed again
+    claim: str
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message in a thread; `claims` are its inbox keys: the event's id, and (team, channel, ts)."""
+
+    channel_id: str
+    thread_ts: str
+    ts: str
+    user_id: str
+    text: str
+    bot_user_id: str
+    claims: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A sentence for one person alone; `offer_anyway` adds a button that starts the article all the same."""
+
+    text: str
+    offer_anyway: bool = False
+
+
+class Workflow:
+    """The people's side of an article. Whoever calls has acknowledged to Slack already."""
+
+    def __init__(
+        self,
+        articles: Articles,
+        documents: Documents,
+        channel: Channel,
+        *,
+        approvers: Approvers,
+        limits: Limits,
+    ) -> None:
+        self._articles = articles
+        self._documents = documents
+        self._channel = channel
+        self._approvers = approvers
+        self._limits = limits
+
+    async def request(self, requested: Requested) -> Answer | None:
+        """Start an article, or say why not; None when the thread itself is the answer."""
+        language = requested.language
+        if (problem := await self._channel.why_not_post(requested.channel_id)) is not None:
+            return Answer(say(language, problem, command=requested.command))
+        person = await self._person(requested.user_id)
+        if not person.full_member:
+            return Answer(say(language, "not_full_member"))
+        if (await self._documents.count()).chunks == 0:
+            return Answer(say(language, "knowledge_empty"))
+        if not requested.anyway:
+            same = await self._articles.on_topic(requested.topic, team_id=requested.team_id)
+            if same is not None:
+                text = say(
+                    language,
+                    "already_exists",
+                    id=same.id,
+                    topic=same.topic,
+                    status=say(language, f"state_{same.status}"),
+                    link=same.permalink or "",
+                )
+                return Answer(text, offer_anyway=True)
+        new = NewArticle(
+            topic=requested.topic,
+            language=language,
+            mode=requested.mode,
+            team_id=requested.team_id,
+            channel_id=requested.channel_id,
+            requested_by=requested.user_id,
+        )
+        try:
+            await self._articles.add(
+                new, first_messages=lambda article: [self._status(article)], claims=[requested.claim]
+            )
+        except AlreadyHeard:
+            log.info("the same command came twice: %s", requested.claim)
+        return None
+
+    async def hear(self, said: Said) -> None:
+        """A message in a thread: a word moves its article, a near miss is answered, talk is left alone."""
+        article = await self._articles.in_thread(said.channel_id, said.thread_ts)
+        if article is None:
+            return
+        reading = read_reply(said.text, bot_user_id=said.bot_user_id)
+        key = f"{said.channel_id}:{said.ts}"
+        if isinstance(reading, NearMiss):
+            if (reply := near_miss(article, reading)) is not None:
+                await self._answer(article, reply, said.user_id, key, said.claims)
+        elif isinstance(reading, Word):
+            above = await self._articles.asked_above(article.id, said.ts)
+            seen = Seen(None, 0) if above is None else Seen(*above)
+            await self.act(article.id, reading, seen, user_id=said.user_id, key=key, claims=said.claims)
+
+    async def act(
+        self,
+        article_id: int,
+        word: Word,
+        seen: Seen,
+        *,
+        user_id: str,
+        key: str,
+        claims: tuple[str, ...],
+    ) -> None:
+        """Carry out a word, wherever it came from: thread, button or modal end in the same decision row.
+
+        `key` names this very word, for the key of its answer. Events that were claimed before do nothing.
+        """
+        person = await self._person(user_id)
+        while (article := await self._articles.get(article_id)) is not None:
+            try:
+                if (refusal := may(word.action, person, article, self._approvers)) is not None:
+                    await self._answer(article, refusal, user_id, key, claims)
+                    return
+                match decide(article, word, seen):
+                    case Reply() as reply:
+                        await self._answer(article, reply, user_id, key, claims)
+                    case Keep() as keep:
+                        await self._keep(article, word, keep, user_id, key, claims)
+                    case Move() as move:
+                        await self._move(article, word, move, user_id, key, claims)
+                return
+            except Moved:
+                continue  # somebody was faster: decide again on what is there now
+            except AlreadyHeard:
+                log.info("article %s: the same event came twice: %s", article_id, key)
+                return
+
+    async def cancel_by_command(self, article_id: int, *, user_id: str, team_id: str, claim: str) -> bool:
+        """`/article cancel ID`: False when there is no such article here."""
+        article = await self._articles.get(article_id)
+        if article is None or article.team_id != team_id:
+            return False
+        seen = Seen(None, 0)
+        await self.act(
+            article_id, Word(Action.CANCEL, "", None), seen, user_id=user_id, key=claim, claims=(claim,)
+        )
+        return True
+
+    async def slack_refused(self, article_id: int, code: str) -> None:
+        """Slack will never take a message that people need: the article fails and keeps what it has."""
+        while (article := await self._articles.get(article_id)) is not None:
+            if article.status in (Status.PUBLISHED, Status.CANCELLED, Status.FAILED):
+                return
+            try:
+                await self._articles.save(article, self._failed_in_slack(article, code))
+                return
+            except Moved:
+                continue
+
+    async def _answer(
+        self, article: Article, reply: Reply, user_id: str, key: str, claims: tuple[str, ...]
+    ) -> None:
+        """Tell one person alone; nothing of the article changes."""
+        params = dict(reply.params)
+        if params.get("link") == "":
+            params["link"] = await self._link(article)
+        await self._articles.tell(
+            article,
+            announcements.note(article, f"to:{user_id}:{key}", reply.key, params, to=user_id),
+            claims=claims,
+        )
+
+    async def _keep(
+        self,
+        article: Article,
+        word: Word,
+        keep: Keep,
+        user_id: str,
+        key: str,
+        claims: tuple[str, ...],
+    ) -> None:
+        """Agents are at work: the request waits for the next gate, and the thread is told so."""
+        decision = NewDecision(
+            on=keep.on,
+            action=word.action,
+            text=word.text,
+            section=word.section,
+            by=user_id,
+            version=keep.version,
+            kept=True,
+        )
+        note = announcements.note(article, f"kept:{key}", keep.key, dict(keep.params))
+        await self._articles.save(
+            article,
+            Change(article, why="kept", decision=decision, messages=[note], claims=claims),
+        )
+
+    async def _move(
+        self,
+        article: Article,
+        word: Word,
+        move: Move,
+        user_id: str,
+        key: str,
+        claims: tuple[str, ...],
+    ) -> None:
+        after = replace(article, status=move.to)
+        if word.action is Action.APPROVE and move.on == "draft":
+            after = replace(after, approved_by=user_id)
+        if article.status is Status.FAILED:
+            after = replace(after, error=None)
+        decision = NewDecision(
+            on=move.on,
+            action=word.action,
+            text=word.text,
+            section=word.section,
+            by=user_id,
+            version=move.version,
+        )
+        messages = [self._status(after)]
+        if move.key is not None:
+            messages.insert(0, announcements.note(after, f"moved:{key}", move.key, dict(move.params)))
+        if article.status in (Status.AWAITING_OUTLINE, Status.AWAITING_APPROVAL):
+            messages.append(
+                await self._decided_gate(article, move.on, Decided(action=word.action, by=user_id))
+            )
+        await self._articles.save(
+            article,
+            Change(
+                after, why=f"{word.action} by {user_id}", decision=decision, messages=messages, claims=claims
+            ),
+        )
+
+    async def _decided_gate(self, article: Article, on: On, by: Decided) -> Outgoing:
+        """The message that asked, edited: who decided takes the place of its buttons."""
+        version = article.outline_version if on == "outline" else article.version
+        key = announcements.gate_key(article, on, version)
+        stored = await self._articles.message(key)
+        assert stored is not None, key  # a gate is reached in the transaction that writes its message
+        message = MESSAGE.validate_python(stored[0])
+        assert isinstance(message, OutlineMessage | DraftMessage)
+        return Outgoing(
+            key, announcements.decided(message, by).model_dump(mode="json"), on=on, version=version
+        )
+
+    async def _link(self, article: Article) -> str:
+        """Where the current outline or draft stands in the thread; the article's own message before that."""
+        on, version = ("draft", article.version) if article.version else ("outline", article.outline_version)
+        stored = await self._articles.message(f"article:{article.id}:{on}:{version}")
+        return (stored[1] if stored else None) or article.permalink or ""
+
+    async def _person(self, user_id: str) -> Person:
+        groups = frozenset() if isinstance(self._approvers, str) else self._approvers
+        return await self._channel.person(
+            user_id, groups=frozenset(name for name in groups if name.startswith("S"))
+        )
+
+    def _status(self, article: Article) -> Outgoing:
+        return announcements.status(article, max_reviews=self._limits.max_reviews)

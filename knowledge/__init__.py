@@ -1,0 +1,1 @@
+"""What the bot knows: articles, documents, search. The only home of SQL."""

@@ -1,0 +1,484 @@
+"""Articles in PostgreSQL. What belongs together is written in one transaction, or not at all."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import asyncpg
+
+from knowledge.article import (
+    AT_WORK,
+    Action,
+    Article,
+    ArticleError,
+    Decision,
+    Language,
+    Mode,
+    On,
+    Status,
+    may_follow,
+)
+from knowledge.database import Connection, Pool
+
+# The one procrastinate task that works on articles; `bot.jobs` registers it under this name.
+LEG_TASK = "copydesk.leg"
+QUEUE = "articles"
+
+NO_USAGE: Mapping[str, Any] = {"requests": 0, "input_tokens": 0, "output_tokens": 0, "cost_usd": None}
+
+
+class Moved(Exception):
+    """The article has moved, or somebody has spoken, since it was read: read it again."""
+
+
+class AlreadyHeard(Exception):
+    """This event of Slack has had its effect already."""
+
+
+class IllegalMove(Exception):
+    """A move that the table of states does not allow: a fault in the program, nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewArticle:
+    topic: str
+    language: Language
+    mode: Mode
+    team_id: str
+    channel_id: str
+    requested_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A message for the outbox: the same key again with another text is an edit of the same message.
+
+    `on` and `version` mark a message that asks for a decision.
+    """
+
+    key: str
+    message: dict[str, Any]
+    on: On | None = None
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewDecision:
+    on: On
+    action: Action
+    text: str
+    section: int | None
+    by: str
+    version: int
+    kept: bool = False  # waits for the next gate, instead of being taken at once
+
+
+@dataclass(frozen=True, slots=True)
+class NewVersion:
+    """A draft shown for decision, with the file people got."""
+
+    number: int
+    draft: dict[str, Any]
+    markdown: str
+    words: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """All that one transaction writes.
+
+    `after` is the article as it shall be (`dataclasses.replace` of the one that was read; `moves`, `heard`,
+    `thread_ts` and the times are kept by the database). `take` turns waiting requests into taken ones;
+    `outcome` ends the taken ones with one sentence. `claims` are inbox keys: if one is there already nothing
+    is written. `review` is (version, by, review).
+    """
+
+    after: Article
+    why: str
+    decision: NewDecision | None = None
+    take: bool = False
+    outcome: str | None = None
+    messages: Sequence[Outgoing] = ()
+    version: NewVersion | None = None
+    review: tuple[int, str, dict[str, Any]] | None = None
+    claims: Sequence[str] = ()
+
+
+class Articles:
+    """All reading and writing of articles."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def add(
+        self,
+        new: NewArticle,
+        *,
+        first_messages: Callable[[Article], Sequence[Outgoing]],
+        claims: Sequence[str] = (),
+    ) -> Article:
+        """Start an article in `researching`, with its first leg and messages; raises `AlreadyHeard`."""
+        async with self._pool.acquire() as connection, connection.transaction():
+            await _claim(connection, claims)
+            article_id: int = await connection.fetchval(
+                """
+                insert into articles
+                    (topic, language, mode, status, moves, team_id, channel_id, requested_by, usage)
+                values ($1, $2, $3, 'researching', 1, $4, $5, $6, $7)
+                returning id
+                """,
+                new.topic,
+                new.language,
+                new.mode,
+                new.team_id,
+                new.channel_id,
+                new.requested_by,
+                dict(NO_USAGE),
+            )
+            await _record_move(connection, article_id, None, Status.RESEARCHING, "requested")
+            await _defer_leg(connection, article_id, moves=1)
+            article = await _read(connection, article_id)
+            await _put_out(connection, article_id, first_messages(article))
+            return article
+
+    async def get(self, article_id: int) -> Article | None:
+        async with self._pool.acquire() as connection:
+            try:
+                return await _read(connection, article_id)
+            except LookupError:
+                return None
+
+    async def in_thread(self, channel_id: str, thread_ts: str) -> Article | None:
+        async with self._pool.acquire() as connection:
+            article_id = await connection.fetchval(
+                "select id from articles where channel_id = $1 and thread_ts = $2", channel_id, thread_ts
+            )
+            return None if article_id is None else await _read(connection, article_id)
+
+    async def newest(
+        self, *, limit: int | None = None, team_id: str | None = None, in_work: bool = False
+    ) -> list[Article]:
+        """Newest first, without their decisions; `in_work` leaves out what is published or cancelled."""
+        rows = await self._pool.fetch(
+            """
+            select * from articles
+            where ($2::text is null or team_id = $2)
+              and (not $3 or status not in ('published', 'cancelled'))
+            order by id desc limit $1
+            """,
+            limit,
+            team_id,
+            in_work,
+        )
+        return [_article(row, ()) for row in rows]
+
+    async def on_topic(self, topic: str, *, team_id: str) -> Article | None:
+        """The newest article on the same words (case and white space apart) that was not cancelled."""
+        article_id = await self._pool.fetchval(
+            r"""
+            select id from articles
+            where team_id = $2 and status <> 'cancelled'
+              and lower(regexp_replace(topic, '\s+', ' ', 'g')) = lower(regexp_replace($1, '\s+', ' ', 'g'))
+            order by id desc limit 1
+            """,
+            topic,
+            team_id,
+        )
+        return None if article_id is None else await self.get(article_id)
+
+    async def save(self, before: Article, change: Change) -> Article:
+        """Write `change` if the article is still as `before` says; returns it as it is now.
+
+        A new status is a move: it raises the fence, is recorded in the history, defers the leg it needs and
+        cancels the one that was at work. Raises `Moved`, `AlreadyHeard` or `IllegalMove`; then nothing is
+        written.
+        """
+        after = change.after
+        moves = after.status is not before.status or change.take or _restarts(before, change)
+        if moves and not may_follow(before, after.status):
+            raise IllegalMove(f"{before.status} -> {after.status} (article {before.id})")
+        async with self._pool.acquire() as connection, connection.transaction():
+            await _claim(connection, change.claims)
+            old_job = await _compare_and_set(connection, before, after, moves=moves, heard=change.decision)
+            if change.outcome is not None:
+                await connection.execute(
+                    "update decisions set state = 'done', outcome = $2"
+                    " where article_id = $1 and state = 'taken'",
+                    before.id,
+                    change.outcome,
+                )
+            if change.take:
+                await connection.execute(
+                    "update decisions set state = 'taken' where article_id = $1 and state = 'waiting'",
+                    before.id,
+                )
+            if change.decision is not None:
+                await _record_decision(connection, before.id, change.decision)
+            if change.review is not None:
+                version, by, review = change.review
+                await connection.execute(
+                    "insert into article_reviews (article_id, version, by, review) values ($1, $2, $3, $4)",
+                    before.id,
+                    version,
+                    by,
+                    review,
+                )
+            if change.version is not None:
+                await _record_version(connection, before.id, change.version)
+            if moves:
+                await _record_move(connection, before.id, before.status, after.status, change.why)
+                if after.status is Status.CANCELLED and old_job is not None:
+                    await connection.execute("select procrastinate_cancel_job_v1($1, true, false)", old_job)
+                if after.status in AT_WORK:
+                    await _defer_leg(connection, before.id, moves=before.moves + 1)
+                if before.status is Status.FAILED:
+                    # Retry is for what Slack refused, too.
+                    await connection.execute(
+                        "update outbox set error = null, attempts = 0, not_before = now(), "
+                        "revision = greatest(revision, sent_revision + 1) "
+                        "where article_id = $1 and error is not null",
+                        before.id,
+                    )
+            await _put_out(connection, before.id, change.messages)
+            return await _read(connection, before.id)
+
+    async def tell(self, article: Article, message: Outgoing, *, claims: Sequence[str] = ()) -> None:
+        """Put a message out that changes nothing of the article; raises `AlreadyHeard`."""
+        async with self._pool.acquire() as connection, connection.transaction():
+            await _claim(connection, claims)
+            await _put_out(connection, article.id, [message])
+
+    async def tell_progress(self, article: Article, message: Outgoing) -> bool:
+        """Edit a message unless the article has moved on since `article` was read; says whether it did."""
+        async with self._pool.acquire() as connection, connection.transaction():
+            still = await connection.fetchval(
+                "select id from articles where id = $1 and moves = $2 for share", article.id, article.moves
+            )
+            if still is None:
+                return False
+            await _put_out(connection, article.id, [message])
+            return True
+
+    async def asked_above(self, article_id: int, ts: str) -> tuple[On, int] | None:
+        """What was last posted for decision before `ts`: ('outline' or 'draft', version)."""
+        row = await self._pool.fetchrow(
+            """
+            select on_what, version from outbox
+            where article_id = $1 and on_what is not null and ts::numeric < $2::numeric
+            order by ts::numeric desc limit 1
+            """,
+            article_id,
+            ts,
+        )
+        return None if row is None else (row["on_what"], row["version"])
+
+    async def message(self, key: str) -> tuple[dict[str, Any], str | None] | None:
+        """An outbox message by its key, with its link in Slack if it has been posted."""
+        row = await self._pool.fetchrow("select message, permalink from outbox where key = $1", key)
+        return None if row is None else (row["message"], row["permalink"])
+
+    async def history(self, article_id: int) -> list[dict[str, Any]]:
+        """Moves, oldest first: {at, from, to, why}."""
+        rows = await self._pool.fetch(
+            'select at, from_status as "from", to_status as "to", why'
+            " from article_moves where article_id = $1 order by id",
+            article_id,
+        )
+        return [dict(row) for row in rows]
+
+    async def versions(self, article_id: int) -> list[dict[str, Any]]:
+        """Drafts that were shown, oldest first: {number, sha256, created_at, words, markdown, draft}."""
+        rows = await self._pool.fetch(
+            "select number, sha256, created_at, words, markdown, draft"
+            " from article_versions where article_id = $1 order by number",
+            article_id,
+        )
+        return [dict(row) for row in rows]
+
+    async def reviews(self, article_id: int) -> list[dict[str, Any]]:
+        """Reviews, oldest first: the fields of a ReviewResult with `version` and `by`."""
+        rows = await self._pool.fetch(
+            "select review, version, by from article_reviews where article_id = $1 order by id", article_id
+        )
+        return [{**row["review"], "version": row["version"], "by": row["by"]} for row in rows]
+
+
+def _restarts(before: Article, change: Change) -> bool:
+    """Revising an outline that is being made again leaves the status as it is, but is a move all the same."""
+    return change.decision is not None and not change.decision.kept and before.status in AT_WORK
+
+
+async def _claim(connection: Connection, keys: Sequence[str]) -> None:
+    if not keys:
+        return
+    claimed = await connection.fetch(
+        "insert into inbox (key) select unnest($1::text[]) on conflict do nothing returning key", list(keys)
+    )
+    if len(claimed) < len(keys):
+        raise AlreadyHeard
+
+
+async def _compare_and_set(
+    connection: Connection, before: Article, after: Article, *, moves: bool, heard: NewDecision | None
+) -> int | None:
+    """The article's row, if nobody was faster; returns the job of the leg that was at work."""
+    row = await connection.fetchrow(
+        "select job_id from articles where id = $1 and moves = $2 and heard = $3 for update",
+        before.id,
+        before.moves,
+        before.heard,
+    )
+    if row is None:
+        raise Moved
+    await connection.execute(
+        """
+        update articles set
+            status = $2, moves = moves + $3, heard = heard + $4, outline_version = $5, version = $6,
+            research = $7, analysis = $8, draft = $9, review = $10, review_count = $11,
+            research_rounds = $12, approved_by = $13, stopped_by = $14, error = $15, usage = $16,
+            job_id = case when $3 = 1 then null else job_id end, updated_at = now()
+        where id = $1
+        """,
+        before.id,
+        after.status,
+        int(moves),
+        int(heard is not None),
+        after.outline_version,
+        after.version,
+        after.research,
+        after.analysis,
+        after.draft,
+        after.review,
+        after.review_count,
+        after.research_rounds,
+        after.approved_by,
+        after.stopped_by,
+        None if after.error is None else _error_json(after.error),
+        after.usage,
+    )
+    job_id: int | None = row["job_id"]
+    return job_id
+
+
+async def _record_move(
+    connection: Connection, article_id: int, from_: Status | None, to: Status, why: str
+) -> None:
+    await connection.execute(
+        "insert into article_moves (article_id, from_status, to_status, why) values ($1, $2, $3, $4)",
+        article_id,
+        from_,
+        to,
+        why,
+    )
+
+
+async def _record_decision(connection: Connection, article_id: int, decision: NewDecision) -> None:
+    # What changes the text is carried out by legs; approve, cancel and retry are done with the move itself.
+    works = decision.action in (Action.REVISE, Action.RESEARCH)
+    state = ("waiting" if decision.kept else "taken") if works else "done"
+    await connection.execute(
+        """
+        insert into decisions (article_id, on_what, action, text, section, by, version, state)
+        values ($1, $2, $3, $4, $5, $6, $7, $8)
+        """,
+        article_id,
+        decision.on,
+        decision.action,
+        decision.text,
+        decision.section,
+        decision.by,
+        decision.version,
+        state,
+    )
+
+
+async def _record_version(connection: Connection, article_id: int, version: NewVersion) -> None:
+    await connection.execute(
+        """
+        insert into article_versions (article_id, number, draft, markdown, sha256, words)
+        values ($1, $2, $3, $4, $5, $6)
+        """,
+        article_id,
+        version.number,
+        version.draft,
+        version.markdown,
+        hashlib.sha256(version.markdown.encode()).hexdigest(),
+        version.words,
+    )
+
+
+async def _defer_leg(connection: Connection, article_id: int, *, moves: int) -> None:
+    """Queue the next leg in this very transaction: it starts if, and only if, the move is committed."""
+    await connection.execute(
+        """
+        update articles set job_id = (procrastinate_defer_jobs_v1(array[row(
+            $2::text, $3::text, 0, 'article:' || $1, null,
+            jsonb_build_object('article_id', $1::integer, 'moves', $4::integer), null
+        )::procrastinate_job_to_defer_v1]))[1]
+        where id = $1
+        """,
+        article_id,
+        QUEUE,
+        LEG_TASK,
+        moves,
+    )
+
+
+async def _put_out(connection: Connection, article_id: int, messages: Sequence[Outgoing]) -> None:
+    for outgoing in messages:
+        await connection.execute(
+            """
+            insert into outbox (key, article_id, message, on_what, version) values ($1, $2, $3, $4, $5)
+            on conflict (key) do update
+                set message = excluded.message, revision = outbox.revision + 1, attempts = 0,
+                    not_before = now(), error = null
+                where outbox.message is distinct from excluded.message
+            """,
+            outgoing.key,
+            article_id,
+            outgoing.message,
+            outgoing.on,
+            outgoing.version,
+        )
+
+
+async def _read(connection: Connection, article_id: int) -> Article:
+    row = await connection.fetchrow("select * from articles where id = $1", article_id)
+    if row is None:
+        raise LookupError(article_id)
+    decisions = await connection.fetch(
+        "select * from decisions where article_id = $1 order by id", article_id
+    )
+    return _article(row, tuple(_decision(decision) for decision in decisions))
+
+
+def _article(row: asyncpg.Record, decisions: tuple[Decision, ...]) -> Article:
+    values = {name: row[name] for name in Article.__dataclass_fields__ if name != "decisions"}
+    values["mode"] = Mode(row["mode"])
+    values["status"] = Status(row["status"])
+    values["error"] = None if row["error"] is None else _error(row["error"])
+    return Article(**values, decisions=decisions)
+
+
+def _decision(row: asyncpg.Record) -> Decision:
+    return Decision(
+        id=row["id"],
+        on=row["on_what"],
+        action=Action(row["action"]),
+        text=row["text"],
+        section=row["section"],
+        by=row["by"],
+        version=row["version"],
+        at=row["at"],
+        state=row["state"],
+        outcome=row["outcome"],
+    )
+
+
+def _error_json(error: ArticleError) -> dict[str, str]:
+    return {"leg": error.leg, "code": error.code, "message": error.message}
+
+
+def _error(value: dict[str, str]) -> ArticleError:
+    return ArticleError(leg=Status(value["leg"]), code=value["code"], message=value["message"])
