@@ -23,6 +23,13 @@ from knowledge.articles import Outgoing
 NO_PROGRESS = Progress()
 
 
+def waits_for(article: Article) -> tuple[On, int]:
+    """What an article at a gate asks people to decide on."""
+    if article.status is Status.AWAITING_OUTLINE:
+        return "outline", article.outline_version
+    return "draft", article.version
+
+
 def gate_key(article: Article, on: On, version: int) -> str:
     return f"article:{article.id}:{on}:{version}"
 
@@ -61,10 +68,8 @@ def status(article: Article, *, max_reviews: int, progress: Progress = NO_PROGRE
 def _link_to(article: Article) -> str | None:
     """What the status message leads to: what waits for a decision, or what was published."""
     match article.status:
-        case Status.AWAITING_OUTLINE:
-            return gate_key(article, "outline", article.outline_version)
-        case Status.AWAITING_APPROVAL:
-            return gate_key(article, "draft", article.version)
+        case Status.AWAITING_OUTLINE | Status.AWAITING_APPROVAL:
+            return gate_key(article, *waits_for(article))
         case Status.PUBLISHED:
             return file_key(article)
         case _:

@@ -90,12 +90,11 @@ def check_set(settings: Settings) -> None:
 
 
 async def serve(settings: Settings, knowledge: Knowledge, *, worker: bool, ready: Callable[[], None]) -> None:
-    """Slack's listeners over Socket Mode, the sender, and (unless `worker` is False) a worker; until cancelled.
+    """Slack's listeners over Socket Mode, the sender and, if `worker`, a worker; until cancelled.
 
     `ready` is called once Slack's connection stands. Raises `StartError`.
     """
     check_set(settings)
-    models = models_from(settings.model)
     client = slack_client(settings.slack_bot_token, base_url=settings.slack_api_url)
     slack = SlackChannel(client)
     await _check_tokens(slack, settings)
@@ -151,7 +150,7 @@ async def work(settings: Settings, knowledge: Knowledge) -> None:
 
 
 async def until_stopped(work: Coroutine[Any, Any, None]) -> None:
-    """Run `work` until it ends, or until SIGTERM or SIGINT asks it to: what is under way is finished first."""
+    """Run `work` until it ends, or until SIGTERM or SIGINT asks it to; what is under way is finished."""
     task = asyncio.create_task(work)
     loop = asyncio.get_running_loop()
     for signal_number in (signal.SIGTERM, signal.SIGINT):
@@ -177,15 +176,14 @@ async def _keep_up(run: Callable[[], Awaitable[None]], what: str) -> None:
 
 async def _check_tokens(slack: SlackChannel, settings: Settings) -> None:
     """Both tokens are tried before anything listens: Socket Mode itself would retry a wrong one for ever."""
-    name = "SLACK_BOT_TOKEN"
+    name, where = "SLACK_BOT_TOKEN", "OAuth & Permissions, xoxb-…"
     try:
         team = await slack.whoami()
-        name = "SLACK_APP_TOKEN"
+        name, where = "SLACK_APP_TOKEN", "Basic Information, xapp-…"
         await slack.try_app_token(settings.slack_app_token or "")
     except Refused as error:
         raise StartError(
-            f"Slack refused {name} ({error.code}): copy it again from the app's settings "
-            f"({'OAuth & Permissions, xoxb-…' if name == 'SLACK_BOT_TOKEN' else 'Basic Information, xapp-…'})."
+            f"Slack refused {name} ({error.code}): copy it again from the app's settings ({where})."
         ) from error
     except NotNow as error:
         raise StartError(f"Slack cannot be reached at {settings.slack_api_url} ({error}).") from error

@@ -21,9 +21,9 @@ from pydantic_ai.usage import RunUsage
 from agents.contracts import AnalysisResult, DraftResult, ResearchResult, ReviewResult
 from bot import announcements
 from bot.article_file import to_markdown, word_count
-from bot.decisions import carry_on
+from bot.decisions import carry_on, missing_evidence
 from bot.messages import Progress
-from bot.texts import say
+from bot.texts import failure
 from knowledge.article import AT_WORK, Action, Article, ArticleError, Mode, Status
 from knowledge.articles import Articles, Change, Moved, NewVersion
 from knowledge.search import Search
@@ -78,11 +78,10 @@ class Legs:
 
     async def _research(self, article: Article, desk: Desk) -> None:
         before = _research_of(article)
-        analysis = _analysis_of(article)
         result = await research(
             article.topic,
             article.language,
-            questions=_questions(article, analysis),
+            questions=_questions(article),
             previous=before,
             desk=desk,
         )
@@ -221,7 +220,7 @@ class Legs:
         await self._conclude(article, desk, conclusion)
 
     def _after_review(self, article: Article, result: ReviewResult) -> tuple[Status, str | None]:
-        """Supervised: people decide. Auto: the reviewer does, until a cap; research without rounds = revise."""
+        """Supervised: people decide. Auto: the reviewer, until a cap; research with no rounds left = revise."""
         if article.mode is Mode.SUPERVISED or result.decision == "approve":
             return Status.AWAITING_APPROVAL, None
         if article.review_count >= self._limits.max_reviews:
@@ -275,7 +274,7 @@ class Legs:
 
     async def _fail(self, article: Article, desk: Desk, code: str, facts: Mapping[str, str]) -> None:
         """Keep what there is, say what happened and what to do; Retry starts this leg again."""
-        message = say(article.language, f"failed_{code}", **facts)
+        message = failure(article.language, code, facts)
 
         def conclusion(now: Article) -> Change:
             error = ArticleError(article.status, code, message)
@@ -379,16 +378,10 @@ def _requests(article: Article) -> list[StandingRequest]:
     ]
 
 
-def _questions(article: Article, analysis: AnalysisResult | None) -> list[str]:
+def _questions(article: Article) -> list[str]:
     """What to look for beyond the topic: people's questions, else what reviewer or analyst miss."""
-    asked = [decision for decision in article.taken if decision.action is Action.RESEARCH]
-    questions = [decision.text for decision in asked if decision.text]
-    if questions or analysis is None:
-        return questions
-    review = _review_of(article)
-    if review is not None and (review.decision == "research" or not analysis.missing_evidence):
-        return [issue.description for issue in review.issues]
-    return analysis.missing_evidence
+    asked = [decision.text for decision in article.taken if decision.action is Action.RESEARCH]
+    return [text for text in asked if text] or missing_evidence(article)
 
 
 def _outcome(notes: Sequence[str]) -> str:

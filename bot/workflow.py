@@ -19,8 +19,8 @@ from bot.decisions import (
 from bot.legs import Limits
 from bot.messages import MESSAGE, Decided, DraftMessage, OutlineMessage
 from bot.replies import NearMiss, Word, read_reply
-from bot.texts import say
-from knowledge.article import Action, Article, Language, Mode, On, Status
+from bot.texts import failure, say
+from knowledge.article import Action, Article, ArticleError, Language, Mode, On, Status
 from knowledge.articles import AlreadyHeard, Articles, Change, Moved, NewArticle, NewDecision, Outgoing
 from knowledge.documents import Documents
 
@@ -109,7 +109,7 @@ class Workflow:
                     "already_exists",
                     id=same.id,
                     topic=same.topic,
-                    status=say(language, f"state_{same.status}"),
+                    status=same.status,
                     link=same.permalink or "",
                 )
                 return Answer(text, offer_anyway=True)
@@ -297,6 +297,13 @@ class Workflow:
         return await self._channel.person(
             user_id, groups=frozenset(name for name in groups if name.startswith("S"))
         )
+
+    def _failed_in_slack(self, article: Article, code: str) -> Change:
+        message = failure(article.language, "slack", {"code": code})
+        error = ArticleError(article.status, "slack", message)
+        after = replace(article, status=Status.FAILED, error=error)
+        note = announcements.note(after, f"failed:{article.moves}", "failed", {"message": message})
+        return Change(after, why=f"Slack refused a message: {code}", messages=[note, self._status(after)])
 
     def _status(self, article: Article) -> Outgoing:
         return announcements.status(article, max_reviews=self._limits.max_reviews)

@@ -195,7 +195,8 @@ class Articles:
         written.
         """
         after = change.after
-        moves = after.status is not before.status or change.take or _restarts(before, change)
+        # Kept requests can start the same leg again: the status stays, but it is a move all the same.
+        moves = after.status is not before.status or change.take
         if moves and not may_follow(before, after.status):
             raise IllegalMove(f"{before.status} -> {after.status} (article {before.id})")
         async with self._pool.acquire() as connection, connection.transaction():
@@ -302,11 +303,6 @@ class Articles:
             "select review, version, by from article_reviews where article_id = $1 order by id", article_id
         )
         return [{**row["review"], "version": row["version"], "by": row["by"]} for row in rows]
-
-
-def _restarts(before: Article, change: Change) -> bool:
-    """Revising an outline that is being made again leaves the status as it is, but is a move all the same."""
-    return change.decision is not None and not change.decision.kept and before.status in AT_WORK
 
 
 async def _claim(connection: Connection, keys: Sequence[str]) -> None:

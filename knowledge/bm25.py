@@ -9,6 +9,9 @@ from pgvector import SparseVector
 from knowledge.language import Language
 from knowledge.tokens import TERM_SPACE, term_id, tokens
 
+EVERY_CHUNK = -1
+"""The id of what every chunk has, counted beside the terms: so the number of chunks is at hand."""
+
 # The usual values.
 _K1 = 1.2
 _B = 0.75
@@ -35,12 +38,13 @@ def query_terms(query: str) -> set[int]:
     return {term_id(token) for token in tokens(query)}
 
 
-def query_vector(terms: set[int], chunks_with: Mapping[int, int], chunks: int) -> tuple[SparseVector, float]:
+def query_vector(terms: set[int], chunks_with: Mapping[int, int]) -> tuple[SparseVector, float]:
     """The query's side of BM25, and its sum: the score of a chunk that has every term about once.
 
-    `chunks_with` says how many of the `chunks` chunks have a term; a term that none has counts in the sum,
-    so that score / sum is the share of the query that a chunk answers.
+    `chunks_with` says how many chunks have a term. One that none has counts in the sum, so that score / sum
+    is the share of the query that a chunk answers.
     """
+    chunks = chunks_with.get(EVERY_CHUNK, 0)
     idf = {
         term: math.log1p((chunks - n + 0.5) / (n + 0.5)) for term in terms for n in [chunks_with.get(term, 0)]
     }

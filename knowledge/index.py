@@ -10,10 +10,9 @@ from typing import Literal
 
 from pgvector import SparseVector
 
-from knowledge.bm25 import chunk_vector
+from knowledge.bm25 import EVERY_CHUNK, chunk_vector
 from knowledge.chunks import Chunk, cut_into_chunks, searchable
 from knowledge.database import Connection, Pool
-from knowledge.files import FoundFile
 from knowledge.loaders import Loaded, load
 
 INDEX_VERSION = 1
@@ -44,21 +43,24 @@ def cut(name: str, content: bytes) -> Cut:
     )
 
 
-async def knows(database: "Connection | Pool", file: FoundFile, sha256: str) -> bool:
-    """Whether this file, or a copy of it under another path, stands in the database as it is."""
-    known = await _known(database, file, sha256)
+async def knows(database: "Connection | Pool", origin: str, sha256: str) -> bool:
+    """Whether this content, from here or as a copy from elsewhere, stands in the database as it is."""
+    known = await _known(database, origin, sha256)
     return known is not None and known.up_to_date
 
 
-async def write(connection: Connection, file: FoundFile, cut: Cut) -> tuple[Written, int]:
-    """Put a document in, inside the caller's transaction. Returns what happened and how many new chunks."""
+async def write(connection: Connection, origin: str, path: str | None, cut: Cut) -> tuple[Written, int]:
+    """Put a document in, inside the caller's transaction. Returns what happened and how many new chunks.
+
+    `origin` is its identity, an absolute path or a URL; `path` what people gave for it.
+    """
     await connection.execute("select pg_advisory_xact_lock($1)", _WRITE_LOCK)
     loaded = cut.loaded
-    known = await _known(connection, file, loaded.sha256)
+    known = await _known(connection, origin, loaded.sha256)
     if known and known.up_to_date:  # by another ingest, since this one looked
         return "unchanged", 0
     values = (
-        *(str(file.file), file.path, loaded.url, loaded.kind, loaded.title, loaded.lang, loaded.published),
+        *(origin, path, loaded.url, loaded.kind, loaded.title, loaded.lang, loaded.published),
         *(loaded.sha256, loaded.size, INDEX_VERSION, loaded.text),
     )
     if known is None:
@@ -109,17 +111,17 @@ class _Known:
     same_version: bool  # cut by this version of the code
 
 
-async def _known(database: "Connection | Pool", file: FoundFile, sha256: str) -> _Known | None:
-    """The document of this path; else one of the same content, whose file is a copy or was moved here."""
+async def _known(database: "Connection | Pool", origin: str, sha256: str) -> _Known | None:
+    """The document of this origin; else one of the same content, whose file is a copy or was moved here."""
     rows = await database.fetch(
         """
         select id, origin, sha256, index_version from documents where origin = $1 or sha256 = $2 order by id
         """,
-        str(file.file),
+        origin,
         sha256,
     )
     for row in rows:
-        if row["origin"] == str(file.file):
+        if row["origin"] == origin:
             same_version = row["index_version"] == INDEX_VERSION
             return _Known(row["id"], same_version and row["sha256"] == sha256, same_version)
     for row in rows:
@@ -180,7 +182,7 @@ async def _delete_chunks(connection: Connection, chunk_ids: list[int]) -> None:
 
 async def _count_terms(connection: Connection, words: Sequence[SparseVector], *, by: Literal[1, -1]) -> None:
     """Keep the number of chunks that have a term, for the query's idf."""
-    counts = Counter(term for vector in words for term in vector.indices())
+    counts = Counter(term for vector in words for term in (EVERY_CHUNK, *vector.indices()))
     await connection.execute(
         """
         insert into terms (term, chunks) select * from unnest($1::int[], $2::int[])

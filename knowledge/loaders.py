@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -64,10 +65,13 @@ class Loaded:
 def read_bytes(file: Path) -> bytes:
     """The bytes of a file. Raises LoadError."""
     try:
-        if not file.is_file():
+        about = file.stat()
+        if not stat.S_ISREG(about.st_mode):
             raise LoadError("neither a file nor a folder: give a file")
-        if (size := file.stat().st_size) > MAX_BYTES:
-            raise LoadError(f"too large ({size / 1e6:.0f} MB, limit {MAX_BYTES / 1e6:.0f} MB): split it")
+        if about.st_size > MAX_BYTES:
+            raise LoadError(
+                f"too large ({about.st_size / 1e6:.0f} MB, limit {MAX_BYTES / 1e6:.0f} MB): split it"
+            )
         return file.read_bytes()
     except OSError as error:
         raise LoadError(why_unreadable(error)) from None
@@ -114,14 +118,12 @@ def load(name: str, content: bytes) -> Loaded:
 def _decoded(content: bytes) -> str:
     """Text with \\n at the ends of lines: UTF-8, what a byte order mark says, or what the bytes look like."""
     encoding = next((name for mark, name in _BYTE_ORDER_MARKS.items() if content.startswith(mark)), "utf-8")
+    if encoding == "utf-8" and b"\x00" in content:
+        raise LoadError("not text: its bytes are binary data")
     try:
         text = content.decode(encoding)
     except UnicodeDecodeError:
-        guess = (
-            None
-            if b"\x00" in content
-            else charset_normalizer.from_bytes(content, cp_isolation=_ENCODINGS).best()
-        )
+        guess = charset_normalizer.from_bytes(content, cp_isolation=_ENCODINGS).best()
         if guess is None:
             raise LoadError("not text, or in an unknown encoding: save it as UTF-8") from None
         text = str(guess)

@@ -24,8 +24,10 @@ _GROWN = 1.2  # a mean is taken anew when the number of vectors has changed by t
 
 @dataclass(frozen=True)
 class Means:
-    """What to subtract from vectors of one model before they are compared."""
+    """What to subtract from the vectors of one model before they are compared."""
 
+    model_id: int
+    dimensions: int
     of: Mapping[Language, Vector]
     topic: (
         float  # length of the topic's share: near 0 for a base about everything, 0.3 for one about one thing
@@ -47,17 +49,25 @@ def _shipped() -> dict[str, dict[Language, Vector]]:
     }
 
 
-async def read_means(pool: Pool, model_id: int, name: str, dimensions: int) -> Means:
-    """The means of a model, from what is shipped and what is in the base.
+async def read_means(pool: Pool, name: str) -> Means | None:
+    """The means of a model, from what is shipped and what is in the base; None if it has no vectors there.
 
     For a model whose language means are shipped, the base only adds its topic: the same shift for all
     languages, so that two languages stay comparable when they hold different things. For any other model,
     the base's own mean of a language stands for both.
     """
-    rows = await pool.fetch("select lang, chunks, mean from embedding_means where model_id = $1", model_id)
-    own = {row["lang"]: (row["chunks"], row["mean"].to_numpy()) for row in rows}
+    rows = await pool.fetch(
+        """
+        select id, dimensions, lang, chunks, mean
+        from embedding_models left join embedding_means on model_id = id where name = $1
+        """,
+        name,
+    )
+    if not rows:
+        return None
+    own = {row["lang"]: (row["chunks"], row["mean"].to_numpy()) for row in rows if row["lang"]}
     total = sum(chunks for chunks, _ in own.values())
-    nothing = np.zeros(dimensions, dtype=np.float32)
+    nothing = np.zeros(rows[0]["dimensions"], dtype=np.float32)
     shipped = _shipped().get(name)
     prior = shipped or dict.fromkeys(LANGUAGES, nothing)
     shift = sum((chunks * (mean - prior[lang]) for lang, (chunks, mean) in own.items()), nothing) / (
@@ -66,7 +76,8 @@ async def read_means(pool: Pool, model_id: int, name: str, dimensions: int) -> M
     means = {language: mean + shift for language, mean in prior.items()}
     if shipped is None:
         means |= {lang: mean for lang, (chunks, mean) in own.items() if chunks >= _ENOUGH}
-    return Means(means, float(np.linalg.norm(shift)) if shipped else 0.0)
+    topic = float(np.linalg.norm(shift)) if shipped else 0.0
+    return Means(rows[0]["id"], rows[0]["dimensions"], means, topic)
 
 
 async def refresh_means(pool: Pool, model_id: int) -> None:

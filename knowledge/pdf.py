@@ -18,7 +18,7 @@ _PAGE_NUMBER = re.compile(
 )
 _LEADERS = re.compile(r"(?: ?\.){4,}")  # the dots of a table of contents
 _ITEM = re.compile(r"\s*(?:[•●◦▪■–-]|\(?\d{1,2}[.)]|\(?[a-z]\))\s")
-_ENDS_IN_CJK = re.compile(r"[\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]$")
+_CJK = re.compile(r"[\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 _FULL = 0.7  # a line shorter than this share of the usual width is the last of its paragraph
 _UNTITLED = re.compile(r"(?:untitled|microsoft word|powerpoint|slide 1|document\d*$)", re.IGNORECASE)
 
@@ -65,19 +65,24 @@ def _page_lines(page: pypdfium2.PdfPage) -> list[str]:
 
 def _paragraphs(lines: list[str]) -> Iterator[str]:
     """Lines joined as far as they fill the width; a page break ends no paragraph."""
-    widths = sorted(len(line) for line in lines if line)
+    widths = sorted(_width(line) for line in lines if line)
     usual = widths[len(widths) * 3 // 4] if widths else 0
     paragraph = ""
     for line in lines:
         if paragraph and (not line or _ITEM.match(line)):
             yield paragraph
             paragraph = ""
-        if not paragraph or _ENDS_IN_CJK.search(paragraph):
+        if not paragraph or _CJK.match(paragraph[-1]):
             paragraph += line
         else:
             paragraph += " " + line
-        if line and len(line) < usual * _FULL:
+        if line and _width(line) < usual * _FULL:
             yield paragraph
             paragraph = ""
     if paragraph:
         yield paragraph
+
+
+def _width(line: str) -> int:
+    """How wide a line is on paper, in Latin letters."""
+    return len(line) + len(_CJK.findall(line))

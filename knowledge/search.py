@@ -11,10 +11,10 @@ from pgvector import HalfVector, SparseVector, Vector
 from pydantic import BaseModel, ConfigDict
 from pydantic_ai.embeddings import Embedder
 
-from knowledge.bm25 import query_terms, query_vector
+from knowledge.bm25 import EVERY_CHUNK, query_terms, query_vector
 from knowledge.database import Pool
 from knowledge.embeddings import EmbeddingError, embed_query, embedding_name
-from knowledge.language import Language, language_of
+from knowledge.language import LANGUAGES, Language, language_of
 from knowledge.means import Means, read_means
 from knowledge.tokens import says_something
 
@@ -24,9 +24,11 @@ logger = logging.getLogger(__name__)
 # topic, and the share of the query's words, by their idf, that it has. Both have a natural zero and a fixed
 # scale, so the sum ranks one query's passages, is comparable between queries, and can be too low.
 _WORDS_WEIGHT = 0.45
-# Below this a passage has nothing to do with the query: 0.4-0.8 % of right answers are below, 95 % of others.
+# Below this a passage has nothing to do with the query. Measured so that nothing right is lost (0.3 to 0.8
+# % is).
 _FLOOR = 0.25
-_FLOOR_BY_TOPIC = 0.4  # what is left of a cosine is smaller the more of a topic was taken out
+_FLOOR_BY_TOPIC = 0.45  # what is left of a cosine is smaller the more of a topic was taken out
+_FLOOR_BY_WORDS = 0.2  # where there are no vectors: a share of 0.22
 
 _CANDIDATES = 100  # of each of the two lists
 _LONGEST_QUERY = 2_000  # characters; what is behind does not change what a text is about
@@ -67,7 +69,6 @@ class _Words:
 class _Near:
     """What a query's vector found."""
 
-    model_id: int
     query: NDArray[np.float32]  # centred
     means: Means
     chunks: set[int]
@@ -96,9 +97,11 @@ class Search:
         """
         if not 1 <= k <= MOST_PASSAGES:
             raise SearchError(f"k must be between 1 and {MOST_PASSAGES}, not {k}.")
-        wanted = list(dict.fromkeys(query[:_LONGEST_QUERY] for query in queries if says_something(query)))
+        wanted = dict.fromkeys(query.strip()[:_LONGEST_QUERY] for query in queries)
         best: dict[int, float] = {}
-        for scores in await asyncio.gather(*(self._scores(query) for query in wanted)):
+        for scores in await asyncio.gather(
+            *(self._scores(query) for query in wanted if says_something(query))
+        ):
             for chunk_id, score in scores.items():
                 best[chunk_id] = max(score, best.get(chunk_id, score))
         ranked = sorted(best.items(), key=lambda item: (-item[1], item[0]))[:k]
@@ -125,7 +128,7 @@ class Search:
         if near is None:
             shares = {chunk_id: score / words.most for chunk_id, score in words.scores.items()}
             cosines: dict[int, float] = {}
-            floor = _FLOOR
+            floor = _FLOOR_BY_WORDS
         else:
             shares, cosines = await self._both(words, near)
             floor = _FLOOR - _FLOOR_BY_TOPIC * near.means.topic
@@ -139,9 +142,10 @@ class Search:
     async def _by_words(self, query: str) -> _Words:
         """The chunks with the highest BM25."""
         terms = query_terms(query)
-        rows = await self._pool.fetch("select term, chunks from terms where term = any($1::int[])", [*terms])
-        chunks = await self._pool.fetchval("select count(*) from chunk_words")
-        vector, most = query_vector(terms, {row["term"]: row["chunks"] for row in rows}, chunks)
+        rows = await self._pool.fetch(
+            "select term, chunks from terms where term = any($1::int[])", [*terms, EVERY_CHUNK]
+        )
+        vector, most = query_vector(terms, {row["term"]: row["chunks"] for row in rows})
         found = await self._pool.fetch(
             "select chunk_id, -(words <#> $1) as score from chunk_words order by words <#> $1 limit $2",
             vector,
@@ -153,34 +157,31 @@ class Search:
         """The chunks with the nearest vectors, or None when there is nothing to compare with."""
         if self._embedder is None:
             return None
-        name = embedding_name(self._embedder)
-        model = await self._pool.fetchrow("select id, dimensions from embedding_models where name = $1", name)
-        if model is None:
+        means = await read_means(self._pool, embedding_name(self._embedder))
+        if means is None:
             return None
         try:
             vector = await embed_query(self._embedder, query)
         except EmbeddingError as error:
             logger.warning("%s", error)
             return None
-        if len(vector) != model["dimensions"]:  # until the first chunk is embedded anew
+        if len(vector) != means.dimensions:  # until the first chunk is embedded anew
             return None
-        means = await read_means(self._pool, model["id"], name, len(vector))
         centred = means.centred(vector, language_of(query))
-        # (vector - mean) . query, which needs no subtraction in each row; _both makes cosines of the best.
+        # (vector - mean) . query without a subtraction in each row; _both makes cosines of the best.
         found = await self._pool.fetch(
             """
-            select chunk_id from chunk_vectors
-            join unnest($3::text[], $4::float8[]) as of_language(lang, offset_) using (lang)
-            where model_id = $1
-            order by (vector <#> $2) + offset_ limit $5
+            select chunk_id from chunk_vectors where model_id = $1
+            order by (vector <#> $2)
+                + case lang when 'en' then $3::float8 when 'zh' then $4::float8 else $5::float8 end
+            limit $6
             """,
-            model["id"],
+            means.model_id,
             HalfVector(centred),
-            [*means.of],
-            [float(mean @ centred) for mean in means.of.values()],
+            *(float(means.of[lang] @ centred) for lang in LANGUAGES),
             _CANDIDATES,
         )
-        return _Near(model["id"], centred, means, {row["chunk_id"] for row in found})
+        return _Near(centred, means, {row["chunk_id"] for row in found})
 
     async def _both(self, words: _Words, near: _Near) -> tuple[dict[int, float], dict[int, float]]:
         """Shares, and cosines where there are vectors, of the chunks that either list has, exactly."""
@@ -193,7 +194,7 @@ class Search:
             where w.chunk_id = any($1::int[])
             """,
             [*words.scores.keys() | near.chunks],
-            near.model_id,
+            near.means.model_id,
             words.query,
             Vector(near.query),
             [*near.means.of],

@@ -25,3 +25,4 @@ class InstalledApp:
     bot_token: str = "xoxb-local-bot"
     app_token: str = "xapp-local-app"
     verification_token: str = "local-verification"
+    installed: bool = True

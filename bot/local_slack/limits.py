@@ -35,6 +35,8 @@ def check_message(
     `blocks` is None when none were given. An empty text with blocks is taken, as in Slack.
     """
     text = text or ""
+    if not isinstance(text, str):
+        raise Refusal("invalid_arguments", [problem("must provide a string", "/text")])
     if len(text) > longest_text:
         raise Refusal("msg_too_long")
     if not text.strip() and not blocks:

@@ -2,22 +2,8 @@
 
 from bot.local_slack.shapes import Check, boolean, integer, items, link, one_of, string, thing, word
 
-STYLE = thing(
-    {},
-    {
-        name: boolean
-        for name in (
-            "bold",
-            "italic",
-            "strike",
-            "code",
-            "underline",
-            "highlight",
-            "client_highlight",
-            "unlink",
-        )
-    },
-)
+STYLES = ("bold", "italic", "strike", "code", "underline", "highlight", "client_highlight", "unlink")
+STYLE = thing({}, dict.fromkeys(STYLES, boolean))
 TEXT = thing({"text": string(shortest=1)}, {"style": STYLE})
 LINK = thing({"url": link()}, {"text": string(), "unsafe": boolean, "style": STYLE})
 INLINE = one_of(

@@ -1,6 +1,7 @@
 """The state of the local Slack: people, channels, messages, files, and who waits for a change of them."""
 
 import asyncio
+import copy
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -117,6 +118,7 @@ class Workspace:
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self.clock = clock  # seconds since the epoch; tests give their own and move it
         self.team, self.domain, self.name = "T0LOCAL0001", "local", "Local Slack"
+        self.origin = ""  # where this workspace is served, known once the server listens
         self.members: dict[str, Member] = {}
         self.channels: dict[str, Channel] = {}
         self.usergroups: dict[str, Usergroup] = {}
@@ -127,7 +129,7 @@ class Workspace:
         self._messages: dict[str, dict[str, Message]] = {}
         self._revisions: dict[tuple[str, str], list[Message]] = {}
         self._counters: dict[str, int] = {}
-        self._last_second = 0
+        self._last_moment = 0  # of the last ts, in microseconds
         self._waiting: set[asyncio.Future[None]] = set()
 
     def next_number(self, what: str) -> int:
@@ -139,9 +141,9 @@ class Workspace:
         return f"{prefix}0LOCAL{self.next_number(prefix):04d}"
 
     def next_ts(self) -> str:
-        """`seconds.micro`, rising and never twice the same, as the clock stands."""
-        self._last_second = max(self._last_second, int(self.clock()))
-        return f"{self._last_second}.{self.next_number('ts') * 100 % 1_000_000:06d}"
+        """`seconds.micro`, rising and never twice the same; the seconds are the clock's."""
+        self._last_moment = max(self._last_moment, int(self.clock()) * 1_000_000) + 100
+        return f"{self._last_moment // 1_000_000}.{self._last_moment % 1_000_000:06d}"
 
     def add_channel(self, name: str, kind: str, members: Sequence[str], **more: bool) -> Channel:
         prefix = {"public": "C", "private": "C", "im": "D", "mpim": "G"}[kind]
@@ -156,6 +158,17 @@ class Workspace:
             if channel.kind in ("im", "mpim") and set(channel.members) == set(members):
                 return channel
         return self.add_channel("", "im" if len(set(members)) <= 2 else "mpim", members)
+
+    def with_ids(self, blocks: Iterable[Json]) -> tuple[Json, ...]:
+        """Copies of blocks in which each block and each element to press has an id, as Slack gives them."""
+        copies = copy.deepcopy(list(blocks))
+        for block in copies:
+            block.setdefault("block_id", f"b{self.next_number('block')}")
+            parts = [*block.get("elements", []), block.get("accessory"), block.get("element")]
+            for part in parts if block["type"] in ("actions", "section", "input") else ():
+                if part and part["type"] != "image":
+                    part.setdefault("action_id", f"a{self.next_number('action')}")
+        return tuple(copies)
 
     # messages
 

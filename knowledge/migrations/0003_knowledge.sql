@@ -37,7 +37,7 @@ create table chunk_words (
 ) with (toast_tuple_target = 8160);             -- the longest rows stay in the table: fetching them apart is slow
 
 create table terms (
-    term   integer primary key,                 -- hash, counted from 0
+    term   integer primary key,                 -- hash; -1 is what every chunk has
     chunks integer not null                     -- how many chunks have it
 );
 

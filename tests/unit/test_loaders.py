@@ -17,12 +17,16 @@ def pdf(*pages: list[str], extra: str = "", trailer: str = "") -> bytes:
     characters = sorted({character for page in pages for line in page for character in line})
     units = [character.encode("utf-16-be").hex() for character in characters]
     mapping = "".join(f"1 beginbfchar\n<{unit}> <{unit}>\nendbfchar\n" for unit in units)
-    cmap = f"/CIDInit /ProcSet findresource begin 12 dict begin begincmap\n/CMapName /X def\n1 begincodespacerange\n<0000> <FFFF>\nendcodespacerange\n{mapping}endcmap end end"
+    cmap = (
+        "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /X def\n"
+        f"1 begincodespacerange\n<0000> <FFFF>\nendcodespacerange\n{mapping}endcmap end end"
+    )
     kids = " ".join(f"{6 + 2 * number} 0 R" for number in range(len(pages)))
     objects = [
         "<< /Type /Catalog /Pages 2 0 R >>",
         f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
-        "<< /Type /Font /Subtype /Type0 /BaseFont /F /Encoding /Identity-H /DescendantFonts [4 0 R] /ToUnicode 5 0 R >>",
+        "<< /Type /Font /Subtype /Type0 /BaseFont /F /Encoding /Identity-H"
+        " /DescendantFonts [4 0 R] /ToUnicode 5 0 R >>",
         "<< /Type /Font /Subtype /CIDFontType2 /BaseFont /F /DW 1000"
         " /CIDSystemInfo << /Registry (Adobe) /Ordering (Identity) /Supplement 0 >> >>",
         f"<< /Length {len(cmap)} >>\nstream\n{cmap}\nendstream",
@@ -45,7 +49,7 @@ def pdf(*pages: list[str], extra: str = "", trailer: str = "") -> bytes:
     body += (
         f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{entries}"
         f"trailer\n<< /Size {len(objects) + 1} /Root 1 0 R {trailer.replace('LAST', str(len(objects)))} >>\n"
-        f"startxref\n{body.index('xref') if False else len(body)}\n%%EOF\n"
+        f"startxref\n{len(body)}\n%%EOF\n"
     )
     return body.encode("latin-1")
 
@@ -78,7 +82,8 @@ def test_line_ends_are_made_one_kind() -> None:
 
 
 def test_front_matter_describes_the_document_and_is_not_its_text() -> None:
-    content = "---\ntitle: '密码 存储'\nurl: https://example.com/a\ndate: 2024-05-03\nlang: zh-CN\n---\n# Other\n\n正文。"
+    about = "title: '密码 存储'\nurl: https://example.com/a\ndate: 2024-05-03\nlang: zh-CN"
+    content = f"---\n{about}\n---\n# Other\n\n正文。"
     loaded = load("x.md", content.encode())
     assert (loaded.title, loaded.url, loaded.published) == (
         "密码 存储",
@@ -184,6 +189,28 @@ def test_files_that_cannot_be_read_say_why(tmp_path: Path) -> None:
         read_bytes(pipe)
     with pytest.raises(LoadError, match="no such file"):
         read_bytes(tmp_path / "gone.md")
+
+
+def test_a_file_without_permission_says_so(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    file = tmp_path / "docs/a.md"
+    file.write_text("text")
+    found = find_files([file])
+    (tmp_path / "docs").chmod(0)
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.seteuid(65534)  # root may read everything, so be nobody for a moment
+    try:
+        with pytest.raises(LoadError, match="no permission to read it"):
+            read_bytes(file)
+        assert [failed.reason for failed in find_files([file]).failed] == [
+            "no permission to read it: change its permissions"
+        ]
+    finally:
+        if is_root:
+            os.seteuid(0)
+        (tmp_path / "docs").chmod(0o700)
+    assert [each.file for each in found.files] == [file.resolve()]
 
 
 def test_a_folder_stands_for_what_people_wrote_in_it(tmp_path: Path) -> None:

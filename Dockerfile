@@ -1,0 +1,25 @@
+FROM python:3.11-slim-bookworm
+
+# PostgreSQL refuses to run as root, and nothing here needs it.
+RUN useradd --system --uid 10001 --user-group --no-create-home --home-dir /var/lib/copydesk copydesk \
+    && install -d -o copydesk -g copydesk -m 0700 /var/lib/copydesk
+
+WORKDIR /app
+
+COPY requirements.txt .
+RUN pip install --no-cache-dir --disable-pip-version-check --compile --require-hashes -r requirements.txt
+
+COPY manifest.yml .
+COPY knowledge knowledge
+COPY agents agents
+COPY bot bot
+RUN python -m compileall -q knowledge agents bot
+
+ENV COPYDESK_HOME=/var/lib/copydesk \
+    PYTHONUNBUFFERED=1
+
+# The embedded database. With DATABASE_URL set, nothing of worth is kept here.
+VOLUME /var/lib/copydesk
+
+USER copydesk
+CMD ["python", "-m", "bot", "serve"]

@@ -1,0 +1,83 @@
+# Copydesk's commands. GNU Make 3.81 (macOS) and later; `make` alone lists them.
+
+# Candidates, first match wins; `make setup PYTHON=/path/to/python` names one.
+PYTHON ?= python3 python3.13 python3.12 python3.11
+
+# Into the environment as they were typed: neither make nor the shell reads quotes, `$` or `?` in them.
+export DEMO_TOPIC := $(value TOPIC)
+export DEMO_KNOWLEDGE := $(value KNOWLEDGE)
+unexport TOPIC KNOWLEDGE
+
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup setup-dev demo run test check format lock
+
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: .venv/run.stamp ## install what the bot needs into .venv (nothing to do when up to date)
+
+setup-dev: .venv/dev.stamp ## the same, and what tests and checks need
+
+demo: setup ## the whole job on this machine, no account, no key (TOPIC="…" KNOWLEDGE=path)
+	@set --; \
+	case $$DEMO_KNOWLEDGE in "~/"*) DEMO_KNOWLEDGE=$$HOME/$${DEMO_KNOWLEDGE#"~/"};; esac; \
+	[ -z "$$DEMO_KNOWLEDGE" ] || set -- "--knowledge=$$DEMO_KNOWLEDGE"; \
+	[ -z "$$DEMO_TOPIC" ] || set -- "$$@" -- "$$DEMO_TOPIC"; \
+	exec $(BIN)/python -m bot demo "$$@"
+
+run: setup ## the bot, with the tokens of .env
+	@exec $(BIN)/python -m bot serve
+
+test: setup-dev ## all tests: unit, integration (a real PostgreSQL), end to end
+	@$(BIN)/pytest -n 2
+
+check: setup-dev ## format, lint, types, and which package may import which
+	@$(BIN)/ruff format --check
+	@$(BIN)/ruff check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: setup-dev ## put imports and layout in order
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+LOCK := uv pip compile --quiet pyproject.toml --universal --generate-hashes --python-version 3.11 \
+	--no-header --no-annotate --no-emit-index-url --no-emit-find-links
+
+lock: ## write the requirements files anew from pyproject.toml (needs uv)
+	@command -v uv >/dev/null || { echo "make lock needs uv: https://docs.astral.sh/uv/" >&2; exit 1; }
+	@$(LOCK) -o requirements.txt
+	@$(LOCK) --group dev -c requirements.txt -o requirements-dev.txt
+
+.venv/bin/python:
+	@for candidate in $(PYTHON); do \
+		if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+			"$$candidate" -m venv --clear .venv && exit 0; \
+			rm -rf .venv; \
+			command -v uv >/dev/null && uv venv --quiet --seed --python "$$candidate" .venv && exit 0; \
+			echo "$$candidate cannot make a virtual environment: install its venv module (on Debian and Ubuntu: apt install python3-venv)." >&2; \
+			exit 1; \
+		fi; \
+	done; \
+	echo "Copydesk needs Python 3.11 or later, and none of these is: $(PYTHON). Install it, or name it: make setup PYTHON=/path/to/python3.12" >&2; \
+	exit 1
+
+# uv is quicker, but does not know pip's settings: where it fails, pip may still reach its index.
+# With PYTHONDONTWRITEBYTECODE nothing would be compiled, and every start would take seconds longer.
+define install
+	@echo "Installing $(1) into .venv: a few minutes the first time."
+	@unset PYTHONDONTWRITEBYTECODE; \
+	if command -v uv >/dev/null && uv pip install --python $(BIN)/python --require-hashes --compile-bytecode -r $(1); then :; \
+	else $(BIN)/python -m pip install --quiet --disable-pip-version-check --compile --require-hashes -r $(1); fi
+endef
+
+.venv/run.stamp: requirements.txt | .venv/bin/python
+	$(call install,$<)
+	@touch $@
+
+.venv/dev.stamp: requirements-dev.txt requirements.txt | .venv/bin/python
+	$(call install,$<)
+	@touch .venv/run.stamp $@

@@ -1,0 +1,131 @@
+"""The analysis agent: from findings to an outline, and to what is missing."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic_ai import Agent, ModelRetry, RunContext, ToolOutput
+
+from agents.call import RETRIES, ask
+from agents.contracts import AnalysisResult, KeyPoint, OutlineSection, ResearchResult, Risk
+from agents.desk import Desk, StandingRequest
+from agents.evidence import evidence, outline, requests_of_people
+from agents.prompt import element, instructions, prompt, restored, tag, topic_and_language
+from agents.wire import AnalysisAnswer
+from knowledge.language import Language
+
+_FEWEST_SECTIONS = 3
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """What an answer is held to."""
+
+    known_ids: frozenset[str]
+    fewest_sections: int
+
+
+_analyst = Agent(
+    name="analyst",
+    instructions=instructions("analyst"),
+    deps_type=_Rules,
+    output_type=ToolOutput(AnalysisAnswer, name="return_analysis", strict=True),
+    retries={"output": RETRIES},
+)
+
+
+@_analyst.output_validator
+def _keeps_the_rules(ctx: RunContext[_Rules], answer: AnalysisAnswer) -> AnalysisAnswer:
+    rules = ctx.deps
+    wrong = []
+    headings = [plain_heading(section.heading) for section in answer.outline]
+    if len(headings) < rules.fewest_sections:
+        wrong.append(f"The outline needs at least {rules.fewest_sections} sections; it has {len(headings)}.")
+    if not all(headings):
+        wrong.append("Each section needs a heading.")
+    if len({heading.casefold() for heading in headings}) < len(headings):
+        wrong.append("Two sections have the same heading; give each its own.")
+    named = [
+        source_id
+        for item in [*answer.outline, *answer.key_points, *answer.risks]
+        for source_id in item.source_ids
+    ]
+    if unknown := sorted(set(named) - rules.known_ids):
+        wrong.append(
+            f"There is no source {', '.join(unknown)}. Name only {', '.join(sorted(rules.known_ids))}, "
+            "or none where nothing supports it."
+        )
+    if wrong:
+        raise ModelRetry("\n".join(wrong))
+    return answer
+
+
+async def analyse(
+    topic: str,
+    language: Language,
+    research: ResearchResult,
+    *,
+    requests: Sequence[StandingRequest],
+    previous: AnalysisResult | None,
+    desk: Desk,
+) -> AnalysisResult:
+    """An outline on the evidence. With `previous` it is changed only as requests or new evidence ask.
+
+    Raises AgentError.
+    """
+    requests_on_outline = [request for request in requests if request.on == "outline"]
+    asked_to_change = any(request.outcome is None for request in requests_on_outline)
+    answer = await ask(
+        _analyst,
+        prompt(
+            [
+                topic_and_language(topic, language),
+                evidence(research),
+                *(tag("gap", gap) for gap in research.gaps),
+                tag("summary", research.summary) if research.summary else "",
+                "" if previous is None else element("previous", outline(previous.outline)),
+                *requests_of_people(requests_on_outline),
+            ]
+        ),
+        model=desk.models.analysis,
+        deps=_Rules(
+            known_ids=frozenset(source.id for source in research.sources),
+            # People may ask for less, and little evidence makes a short article.
+            fewest_sections=1 if asked_to_change else min(_FEWEST_SECTIONS, len(research.findings)),
+        ),
+        desk=desk,
+        step="analysis",
+    )
+    return AnalysisResult(
+        topic=topic,
+        key_points=[
+            KeyPoint(point=restored(item.point), source_ids=_each_once(item.source_ids), importance=item.importance)
+            for item in answer.key_points
+        ],
+        outline=[
+            OutlineSection(
+                heading=plain_heading(restored(section.heading)),
+                description=restored(section.description.strip()),
+                source_ids=_each_once(section.source_ids),
+            )
+            for section in answer.outline
+        ],
+        risks=[
+            Risk(description=restored(risk.description), source_ids=_each_once(risk.source_ids))
+            for risk in answer.risks
+        ],
+        missing_evidence=[restored(gap) for gap in answer.missing_evidence if gap.strip()],
+        needs_more_research=answer.needs_more_research,
+        summary=restored(answer.summary),
+        notes=[restored(note) for note in answer.notes if note.strip()],
+    )
+
+
+def plain_heading(heading: str) -> str:
+    """A heading on one line without the marks and numbers that the program adds itself."""
+    line = " ".join(heading.split())
+    return re.sub(r"^(?:#+\s*|(?:§\s*)?\d{1,2}\s*[.．、)）:：]\s+|\d{1,2}[、．]\s*)+", "", line).strip("*# ")
+
+
+def _each_once(source_ids: Sequence[str]) -> list[str]:
+    return sorted(set(source_ids), key=lambda source_id: int(source_id[1:]))

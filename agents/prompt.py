@@ -1,0 +1,78 @@
+"""Prompts: the instruction files, and text of others inside tags that it cannot close."""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+from knowledge.language import Language
+
+_FOLDER = Path(__file__).parent / "prompts"
+
+# The tags of every prompt. A body is nested tags made here, or text of others made harmless; never both.
+TAGS = frozenset(
+    """
+    topic language question report evidence source title passage heading text finding claim quote gap summary
+    outline section description content request outcome issue fix feedback change known previous
+    """.split()
+)
+_NAMES: dict[Language, str] = {"en": "English", "zh": "Chinese (Simplified)", "ja": "Japanese"}
+
+_OPENER = re.compile("[<\ufe64\uff1c]")  # `<` and what NFKC makes `<`
+_LOOK_AHEAD = 64  # characters behind a `<` in which a tag of ours would begin
+_HARMLESS = "‹"
+_MADE_HARMLESS = re.compile(rf"{_HARMLESS}(?=\s*/|\s*(?:{'|'.join(sorted(TAGS))}))")
+
+
+@lru_cache
+def instructions(name: str) -> str:
+    """The instruction file of an agent, such as `writer`."""
+    return (_FOLDER / f"{name}.md").read_text(encoding="utf-8").strip()
+
+
+def harmless(text: str) -> str:
+    """Text of others so that it neither closes a tag of ours nor opens one.
+
+    The `<` of any closing tag, and of an opening tag of ours, becomes `‹`; also when it is full-width, or has
+    white space or unseen characters inside. All else stays as it is, so that it can be quoted verbatim.
+    """
+    return _OPENER.sub(lambda less: _HARMLESS if _begins_tag(text, less.end()) else less[0], text)
+
+
+def restored(text: str) -> str:
+    """What a model quoted of harmless text, as it was: code such as `</div>` is itself again."""
+    return _MADE_HARMLESS.sub("<", text)
+
+
+def tag(name: str, body: str, **attributes: str | int) -> str:
+    """An element whose body is text of others. Attributes are made by the program: ids, numbers, states."""
+    return element(name, harmless(body.strip()), **attributes)
+
+
+def element(name: str, *parts: str, **attributes: str | int) -> str:
+    """An element whose body is other elements, one below the other."""
+    assert name in TAGS, name
+    assert all(re.fullmatch(r"[\w .,-]*", str(value)) for value in attributes.values()), attributes
+    head = "".join(f' {key}="{value}"' for key, value in attributes.items())
+    return "\n".join([f"<{name}{head}>", *(part for part in parts if part), f"</{name}>"])
+
+
+def prompt(elements: Iterable[str]) -> str:
+    """A whole request: elements one below the other, empty ones left out."""
+    return "\n\n".join(part for part in elements if part)
+
+
+def topic_and_language(topic: str, language: Language) -> str:
+    """How every request begins."""
+    return prompt([tag("topic", topic), element("language", _NAMES[language])])
+
+
+def _begins_tag(text: str, at: int) -> bool:
+    ahead = unicodedata.normalize("NFKC", text[at : at + _LOOK_AHEAD])
+    # Cf: zero-width characters, soft hyphens, marks of direction.
+    seen = "".join(c for c in ahead if not c.isspace() and unicodedata.category(c) not in ("Cf", "Cc", "Mn"))
+    if seen.startswith(("/", "\\", "\u2215", "\u2044")):
+        return True
+    name = re.match(r"[a-z]+", seen.casefold())
+    return name is not None and any(name[0].startswith(known) for known in TAGS)

@@ -1,0 +1,123 @@
+"""What models are asked to answer with: strict on the wire, so all fields required, nothing open, all bounded.
+
+Apart from the contracts: a model names ids and writes text; what the program knows it adds itself. The
+descriptions are read by models.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agents.contracts import Level
+
+SourceId = Annotated[str, Field(max_length=8, description="An id from the evidence, such as S2.")]
+SourceIds = Annotated[list[SourceId], Field(max_length=20)]
+Line = Annotated[str, Field(max_length=300)]
+Sentences = Annotated[str, Field(max_length=1_200)]
+Notes = Annotated[
+    list[Sentences],
+    Field(
+        max_length=10,
+        description="For the people who asked: what became of each request, what could not be done and why. "
+        "Empty if there is nothing to say.",
+    ),
+]
+
+
+class Wire(BaseModel):
+    """Base of all answers: closed."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class FindingAnswer(Wire):
+    claim: Annotated[Sentences, Field(description="One statement that the quote supports by itself.")]
+    source_id: SourceId
+    confidence: Annotated[Level, Field(description="How directly the quote supports the claim.")]
+    quote: Annotated[
+        str, Field(max_length=1_200, description="Copied from the source, character for character.")
+    ]
+
+
+class FindingsAnswer(Wire):
+    findings: Annotated[list[FindingAnswer], Field(max_length=60)]
+    gaps: Annotated[list[Sentences], Field(max_length=20, description="What was looked for and not found.")]
+    summary: Annotated[str, Field(max_length=3_000)]
+
+
+class KeyPointAnswer(Wire):
+    point: Sentences
+    source_ids: SourceIds
+    importance: Level
+
+
+class OutlineSectionAnswer(Wire):
+    heading: Annotated[Line, Field(description="Without number and without #.")]
+    description: Annotated[Sentences, Field(description="In one or two lines, what the section says.")]
+    source_ids: Annotated[SourceIds, Field(description="What it rests on; empty if there is no source.")]
+
+
+class RiskAnswer(Wire):
+    description: Sentences
+    source_ids: SourceIds
+
+
+class AnalysisAnswer(Wire):
+    key_points: Annotated[list[KeyPointAnswer], Field(max_length=20)]
+    outline: Annotated[list[OutlineSectionAnswer], Field(max_length=12)]
+    risks: Annotated[list[RiskAnswer], Field(max_length=10)]
+    missing_evidence: Annotated[
+        list[Sentences],
+        Field(max_length=10, description="What the article needs and the evidence lacks, to search for."),
+    ]
+    needs_more_research: bool
+    summary: Annotated[str, Field(max_length=3_000)]
+    notes: Notes
+
+
+class FrontAnswer(Wire):
+    title: Line
+    description: Annotated[Line, Field(description="One sentence: what a reader gets.")]
+    tags: Annotated[list[Annotated[str, Field(max_length=40)]], Field(max_length=8)]
+    categories: Annotated[list[Annotated[str, Field(max_length=40)]], Field(max_length=3)]
+
+
+class SectionAnswer(Wire):
+    content: Annotated[
+        str, Field(max_length=12_000, description="Markdown with citations, without the section's heading.")
+    ]
+    notes: Notes
+
+
+class PlannedSectionAnswer(Wire):
+    number: Annotated[
+        int | None, Field(description="Of the section as it is in the draft; null for a new one.")
+    ]
+    heading: Line
+    change: Annotated[
+        Sentences | None, Field(description="What its writer is to change; null = it stays as it is.")
+    ]
+    source_ids: Annotated[SourceIds, Field(description="For a new section: what it rests on.")]
+
+
+class PlanAnswer(Wire):
+    sections: Annotated[
+        list[PlannedSectionAnswer],
+        Field(max_length=20, description="The next draft's sections in order. One left out is dropped."),
+    ]
+    rewrite_title: Annotated[bool, Field(description="Whether title and description have to change.")]
+    notes: Notes
+
+
+class IssueAnswer(Wire):
+    severity: Level
+    description: Sentences
+    suggested_fix: Sentences
+    section: Annotated[Line | None, Field(description="The number of the section, or null for the whole.")]
+
+
+class ReviewAnswer(Wire):
+    decision: Literal["approve", "revise", "research"]
+    score: Annotated[int | None, Field(ge=0, le=100)]
+    issues: Annotated[list[IssueAnswer], Field(max_length=30)]
+    feedback: Annotated[Sentences, Field(description="Two or three sentences for the people who decide.")]

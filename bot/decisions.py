@@ -1,0 +1,309 @@
+"""What may follow a word, and who may say it: the table of docs/decisions/0008 as pure functions."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from bot.replies import NearMiss, Word
+from knowledge.article import Action, Article, Mode, On, Status
+
+Approvers = Literal["anyone", "requester"] | frozenset[str]
+Params = Mapping[str, str | int]
+
+
+class BadApprovers(ValueError):
+    """The setting of approvers cannot be read; the sentence says what it may hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Who speaks. `groups` are the ids of those user groups among the approvers that the person is in."""
+
+    id: str
+    full_member: bool  # not a guest, a bot, or of another workspace
+    groups: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What stood above the word, or what the button was shown for; `on` is None when nothing did."""
+
+    on: On | None
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The article moves to `to`, and the decision is recorded about `version` (0: nothing was shown yet).
+
+    `key` and `params` are a note in the thread, if there is something to say.
+    """
+
+    to: Status
+    on: On
+    version: int
+    key: str | None = None
+    params: Params = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Agents are at work: the request waits for `version`, the next one, and the thread is told so."""
+
+    on: On
+    version: int
+    key: str
+    params: Params
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Nothing changes; that person alone is told. A `link` of "" is for the workflow to fill in."""
+
+    key: str
+    params: Params = field(default_factory=dict)
+
+
+def parse_approvers(setting: str) -> Approvers:
+    """`anyone`, `requester`, or ids of users and user groups; an empty list is nobody, never everybody.
+
+    Raises `BadApprovers`.
+    """
+    names = [name for name in re.split(r"[\s,;，、；]+", setting) if name]
+    match [name.casefold() for name in names]:
+        case ["anyone"]:
+            return "anyone"
+        case ["requester"]:
+            return "requester"
+    for name in names:
+        if re.fullmatch("[UWS][A-Z0-9]+", name) is None:
+            raise BadApprovers(
+                f'"{name}" is no id of a user (U… or W…) or of a user group (S…); '
+                "it may be anyone, requester, or such ids with commas between them"
+            )
+    return frozenset(names)
+
+
+def may(action: Action, person: Person, article: Article, approvers: Approvers) -> Reply | None:
+    """Why this person may not do this, None if they may: the one rule for words, buttons and modals."""
+    if action is Action.STATUS:
+        return None
+    if not person.full_member:
+        return Reply("not_full_member")
+    if approvers == "anyone":
+        approves = True
+    elif approvers == "requester":
+        approves = person.id == article.requested_by
+    else:
+        approves = person.id in approvers or not person.groups.isdisjoint(approvers)
+    if action is Action.APPROVE and not approves:
+        who = [article.requested_by] if isinstance(approvers, str) else sorted(approvers)
+        return Reply("not_approver", {"who": ", ".join(who)}) if who else Reply("no_approvers")
+    if action is Action.CANCEL and not approves and person.id != article.requested_by:
+        return Reply("not_canceller")
+    return None
+
+
+def decide(article: Article, word: Word, seen: Seen) -> Move | Keep | Reply:
+    """What a word does to an article, by the article's state; total, and blind to who said it (see `may`)."""
+    if word.action is Action.STATUS:
+        return _status(article)
+    match article.status:
+        case Status.AWAITING_OUTLINE | Status.AWAITING_APPROVAL:
+            return _at_gate(article, word, seen)
+        case Status.PUBLISHING:
+            return _while_publishing(article, word, seen)
+        case Status.FAILED:
+            return _when_failed(article, word)
+        case Status.PUBLISHED:
+            return _when_published(article, word, seen)
+        case Status.CANCELLED:
+            cancel = word.action is Action.CANCEL
+            return Reply("already_cancelled" if cancel else "is_cancelled_what_can_be_done")
+        case _:
+            return _while_at_work(article, word, seen)
+
+
+def carry_on(article: Article) -> Status | None:
+    """Where requests that were kept lead at the end of a leg, instead of asking people; None = ask them.
+
+    Only the legs that end at a gate take them up; in between they go on waiting.
+    """
+    on = _phase(article, article.status)
+    gate_is_next = article.status is (Status.OUTLINING if on == "outline" else Status.REVIEWING)
+    if not gate_is_next or not article.waiting:
+        return None
+    if any(decision.action is Action.RESEARCH for decision in article.waiting):
+        return Status.RESEARCHING
+    return Status.OUTLINING if on == "outline" else Status.REVISING
+
+
+def near_miss(article: Article, miss: NearMiss) -> Reply | None:
+    """The word to use, told where that word would do something; None = talk, left alone."""
+    on, version = _current(article)
+    at_gate = article.status in (Status.AWAITING_OUTLINE, Status.AWAITING_APPROVAL)
+    if miss.courtesy:
+        return Reply("thanks_use_word", {"on": on, "version": version}) if at_gate else None
+    if isinstance(decide(article, Word(miss.meant, miss.said, None), Seen(on, version)), Reply):
+        return None
+    if miss.meant is Action.APPROVE:
+        told: Params = {"word": str(miss.meant), "on": on, "version": version, "said": miss.said}
+        return Reply("near_miss", told)
+    return Reply(f"near_miss_{miss.meant}", {"said": miss.said})
+
+
+def missing_evidence(article: Article) -> list[str]:
+    """What a bare `research` looks for: what a draft's reviewer asks for, else what the outline lacks."""
+    review, lacking = article.review, (article.analysis or {}).get("missing_evidence", [])
+    if review is not None and (review["decision"] == "research" or not lacking):
+        return [issue["description"] for issue in review["issues"]]
+    return list(lacking)
+
+
+def _at_gate(article: Article, word: Word, seen: Seen) -> Move | Reply:
+    on, version = _current(article)
+    match word.action:
+        case Action.APPROVE if seen.on != on:
+            return Reply("not_seen_yet", {"on": on, "version": version, "link": ""})
+        case Action.APPROVE if seen.version != version:
+            return Reply("older_version", {"on": on, "seen": seen.version, "current": version, "link": ""})
+        case Action.APPROVE:
+            return Move(Status.WRITING if on == "outline" else Status.PUBLISHING, on, version)
+        case Action.REVISE:
+            issues = article.review["issues"] if on == "draft" and article.review else []
+            if not word.text and (word.section is not None or not issues):
+                return Reply("what_should_change", {"on": on})
+            return _revise(article, word, seen)
+        case Action.RESEARCH:
+            if not word.text and not missing_evidence(article):
+                return Reply("what_to_research")
+            note = _note(article, seen, word.text, "research_taken", {})
+            return Move(Status.RESEARCHING, on, version, *note)
+        case Action.CANCEL:
+            return Move(Status.CANCELLED, on, version, "cancelled_kept")
+        case _:
+            return Reply("nothing_to_retry")
+
+
+def _while_at_work(article: Article, word: Word, seen: Seen) -> Move | Keep | Reply:
+    on, version = _current(article)
+    following = version + 1
+    match word.action:
+        case Action.APPROVE if article.status is Status.WRITING and (by := _approved(article, seen)):
+            return _faster(by, seen)
+        case Action.APPROVE if on == "outline" and article.mode is Mode.SUPERVISED:
+            return Reply("busy_outline", {"version": following})
+        case Action.APPROVE:
+            return Reply("busy_draft", {"version": article.version + 1})
+        case Action.REVISE if not word.text and (on == "outline" or word.section is not None):
+            return Reply("what_should_change", {"on": on})
+        case Action.RESEARCH if not word.text and on == "outline":
+            return Reply("what_to_research")
+        case Action.REVISE | Action.RESEARCH:
+            kept = Keep(on, following, f"kept_{on}", {"version": following, "text": word.text})
+            return _no_such_section(article, word) or kept
+        case Action.CANCEL:
+            return Move(Status.CANCELLED, on, version, "cancelled_kept")
+        case _:
+            return Reply("nothing_to_retry")
+
+
+def _while_publishing(article: Article, word: Word, seen: Seen) -> Reply:
+    if word.action is Action.APPROVE and (by := _approved(article, seen)):
+        return _faster(by, seen)
+    return Reply("publishing_now")
+
+
+def _when_failed(article: Article, word: Word) -> Move | Reply:
+    on, version = _current(article)
+    if word.action is Action.CANCEL:
+        return Move(Status.CANCELLED, on, version, "cancelled_kept")
+    if word.action is Action.RETRY and article.error is not None:
+        return Move(article.error.leg, on, version, "retrying", {"leg": str(article.error.leg)})
+    return Reply("is_failed_what_can_be_done")
+
+
+def _when_published(article: Article, word: Word, seen: Seen) -> Move | Reply:
+    """`revise: …` opens a new version; the bare word has no review before it that still waits for anybody."""
+    if word.action is Action.REVISE and word.text:
+        return _revise(article, word, seen)
+    approve = word.action is Action.APPROVE
+    return Reply("already_published" if approve else "is_published_what_can_be_done")
+
+
+def _revise(article: Article, word: Word, seen: Seen) -> Move | Reply:
+    on, version = _current(article)
+    to = Status.OUTLINING if on == "outline" else Status.REVISING
+    key, params = (
+        ("request_taken_outline", {}) if on == "outline" else ("request_taken_draft", {"version": version})
+    )
+    return _no_such_section(article, word) or Move(
+        to, on, version, *_note(article, seen, word.text, key, params)
+    )
+
+
+def _note(article: Article, seen: Seen, text: str, key: str, params: Params) -> tuple[str, Params]:
+    """What the thread is told of a request; one that was made of another version is told where it went."""
+    on, version = _current(article)
+    if seen.on is None or (seen.on, seen.version) == (on, version):
+        return key, {**params, "text": text}
+    meant: Params = {"seen_on": seen.on, "seen": seen.version, "on": on, "version": version, "text": text}
+    return "request_for_current", meant
+
+
+def _no_such_section(article: Article, word: Word) -> Reply | None:
+    if word.section is None:
+        return None
+    on, _ = _current(article)
+    if on == "draft" and article.draft is not None:
+        count = len(article.draft["sections"])
+    else:
+        count = len((article.analysis or {}).get("outline", []))
+    if 1 <= word.section <= count:
+        return None
+    return Reply("no_such_section", {"section": word.section, "count": count})
+
+
+def _current(article: Article) -> tuple[On, int]:
+    """What words are about now, and its version (0: none was shown yet)."""
+    failed_in = article.error.leg if article.status is Status.FAILED and article.error else None
+    on = _phase(article, failed_in or article.status)
+    return on, article.outline_version if on == "outline" else article.version
+
+
+def _phase(article: Article, status: Status) -> On:
+    """Research and outlining come before the first draft, and again when a draft needs more evidence."""
+    before_writing = status in (Status.RESEARCHING, Status.OUTLINING, Status.AWAITING_OUTLINE)
+    return "outline" if before_writing and article.version == 0 and article.draft is None else "draft"
+
+
+def _approved(article: Article, seen: Seen) -> str | None:
+    """Who approved the very version that was seen."""
+    for decision in reversed(article.decisions):
+        if decision.action is Action.APPROVE and (decision.on, decision.version) == (seen.on, seen.version):
+            return decision.by
+    return None
+
+
+def _faster(by: str, seen: Seen) -> Reply:
+    assert seen.on is not None  # it was approved, so it was shown
+    return Reply(
+        "somebody_faster", {"by": by, "action": str(Action.APPROVE), "on": seen.on, "version": seen.version}
+    )
+
+
+def _status(article: Article) -> Reply:
+    """The line of the status message for this state, with the version that is being made or waits."""
+    on, version = _current(article)
+    match article.status:
+        case Status.AWAITING_OUTLINE | Status.AWAITING_APPROVAL | Status.PUBLISHING:
+            return Reply(f"line_{article.status}", {"version": version})
+        case Status.OUTLINING if on == "draft":
+            return Reply("line_outlining_again")
+        case Status.OUTLINING | Status.WRITING | Status.REVIEWING | Status.REVISING:
+            return Reply(f"line_{article.status}", {"version": version + 1})
+        case Status.FAILED:
+            return Reply("line_failed", {"error": "" if article.error is None else article.error.message})
+        case _:
+            return Reply(f"line_{article.status}")

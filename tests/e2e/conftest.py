@@ -1,0 +1,35 @@
+"""The stage of the end-to-end tests."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from bot.app import open_knowledge
+from bot.demo import DemoSettings
+from bot.local_slack.server import LocalSlack
+from tests.e2e.desk import Desk
+
+
+@pytest.fixture
+async def desk(dsn: str, tmp_path: Path, pytestconfig: pytest.Config) -> AsyncIterator[Desk]:
+    """The sample knowledge, searched by words (vectors have a test of their own); the bot is not started."""
+    async with LocalSlack() as slack:
+        ana, bo = slack.add_person("Ana"), slack.add_person("Bo")
+        settings = DemoSettings(
+            home=tmp_path,
+            database_url=dsn,
+            embedding_model="none",
+            slack_bot_token=slack.bot_token,
+            slack_app_token=slack.app_token,
+            slack_api_url=slack.base_url,
+        )
+        async with open_knowledge(settings) as knowledge:
+            await knowledge.documents.ingest([pytestconfig.rootpath / "knowledge" / "sample"])
+            desk = Desk(
+                slack, ana, bo, slack.add_channel("articles", [ana, bo, slack.bot]), knowledge, settings
+            )
+            async with desk.stack:
+                yield desk
+            assert slack.ack_failures == []
+            assert slack.complaints == []

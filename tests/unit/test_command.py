@@ -1,0 +1,218 @@
+"""What `/article …` asks for: a hostile table in three languages, and properties."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.command import (
+    TOPIC_CHARACTERS,
+    BadCommand,
+    CancelArticle,
+    Command,
+    Help,
+    ListArticles,
+    ShowStatus,
+    StartArticle,
+    language_of,
+    read_command,
+)
+from knowledge.article import Language
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        *((text, Help()) for text in ("help", "HELP", " help ", "ｈｅｌｐ", "帮助", "幫助", "ヘルプ", "ﾍﾙﾌﾟ")),
+        *((text, ListArticles()) for text in ("list", "List", "\u200blist\u00a0", "列表", "一覧")),
+        *((text, ShowStatus()) for text in ("status", "状态", "狀態", "状態")),
+        ("cancel 12", CancelArticle(12)),
+        ("Cancel #12", CancelArticle(12)),
+        ("cancel  １２", CancelArticle(12)),
+        ("cancel 0012", CancelArticle(12)),
+        ("cancel 2147483647", CancelArticle(2147483647)),
+        ("取消 12", CancelArticle(12)),
+        ("取消12", CancelArticle(12)),
+        ("キャンセル 12", CancelArticle(12)),
+    ],
+)
+def test_a_subcommand_counts_when_the_whole_text_fits_its_form(text: str, command: Command) -> None:
+    assert read_command(text) == command
+
+
+@pytest.mark.parametrize(
+    ("text", "topic"),
+    [
+        (
+            "Why should Go backends move from MD5 to Argon2id?",
+            "Why should Go backends move from MD5 to Argon2id?",
+        ),
+        ("Go 后端为什么应该从 MD5 迁移到 Argon2id？", "Go 后端为什么应该从 MD5 迁移到 Argon2id？"),
+        ("Go のバックエンドを MD5 から移行する理由", "Go のバックエンドを MD5 から移行する理由"),
+        ("list of hash functions", "list of hash functions"),
+        ("help desk software", "help desk software"),
+        ("status pages", "status pages"),
+        ("cancel culture", "cancel culture"),
+        ("cancel 12 and 13", "cancel 12 and 13"),
+        ("cancel12", "cancel12"),
+        ("canceling 12", "canceling 12"),
+        ("列表渲染的性能", "列表渲染的性能"),
+        ("帮助中心怎么写", "帮助中心怎么写"),
+        ("取消订阅的流程", "取消订阅的流程"),
+        ("一覧画面の設計", "一覧画面の設計"),
+        ("ヘルプデスクの運用", "ヘルプデスクの運用"),
+        ('"list"', "list"),
+        ("“list”", "list"),
+        ("”list”", "list"),
+        ("„list“", "list"),
+        ("«list»", "list"),
+        ("'help'", "help"),
+        ("‘help’", "help"),
+        ("「一覧」", "一覧"),
+        ("『ヘルプ』", "ヘルプ"),
+        ("“取消 12”", "取消 12"),
+        ('" list of hash functions "', "list of hash functions"),
+        ('"a" or "b"', '"a" or "b"'),
+        ("「強い」と「弱い」", "「強い」と「弱い」"),
+        ('what is "salt"', 'what is "salt"'),
+        ('"unfinished', '"unfinished'),
+        ("《红楼梦》的版本", "《红楼梦》的版本"),
+        ("R&amp;D at &lt;scale&gt;", "R&D at <scale>"),
+        ("two   spaces\nand\ta line", "two spaces and a line"),
+        ("全角　空格", "全角 空格"),
+        ("<https://a.b/c|the RFC> explained", "the RFC (https://a.b/c) explained"),
+        ("<@U1|ana> on <#C1|go>", "@ana on #go"),
+        ("2030", "2030"),
+        ("C++", "C++"),
+        ("why ≠ how", "why ≠ how"),
+        ("लंबा विषय", "लंबा विषय"),
+        ("パスワード🔒", "パスワード🔒"),
+        ("auto", "auto"),
+        ("self-auto", "self-auto"),
+        ("pay--auto", "pay--auto"),
+        ("what --auto does", "what --auto does"),
+        ('"what is --auto"', "what is --auto"),
+    ],
+)
+def test_anything_else_is_a_topic(text: str, topic: str) -> None:
+    assert read_command(text) == StartArticle(topic, auto=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "topic"),
+    [
+        ("--auto hash functions", "hash functions"),
+        ("hash functions --auto", "hash functions"),
+        ("—auto hash functions", "hash functions"),
+        ("–auto hash functions", "hash functions"),
+        ("―auto hash functions", "hash functions"),
+        ("hash functions —auto", "hash functions"),
+        ("hash functions  ––AUTO ", "hash functions"),
+        ('--auto "list"', "list"),
+        ("“list” —auto", "list"),
+        ("list --auto", "list"),  # with a flag it does not fit the form of `list`
+        ("为什么要迁移？——auto", "为什么要迁移？"),
+        ("—auto 为什么要迁移", "为什么要迁移"),
+        ("移行する理由 —auto", "移行する理由"),
+        ("「一覧」 --auto", "一覧"),
+    ],
+)
+def test_auto_is_understood_however_the_keyboard_writes_it(text: str, topic: str) -> None:
+    assert read_command(text) == StartArticle(topic, auto=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        *(
+            (text, "empty_topic")
+            for text in ("", "  \n", "\u200b", "\u3164", "--auto", "—auto", '""', "“ ”", "「」")
+        ),
+        *(
+            (text, "topic_without_words")
+            for text in ("🎉", "🎉 🚀", ":tada:", "?!", "……", "。。。", "—", '"?"', "--auto ？")
+        ),
+        *(
+            (text, "usage_cancel")
+            for text in ("cancel", "取消", "キャンセル", "cancel 12 13", "cancel #", "取消 1、2")
+        ),
+        *((text, "unknown_article") for text in ("cancel 0", "cancel 2147483648", "cancel " + "9" * 5_000)),
+    ],
+)
+def test_a_bad_command_says_what_is_wrong(text: str, key: str) -> None:
+    command = read_command(text)
+    assert isinstance(command, BadCommand)
+    assert command.key == key
+
+
+@pytest.mark.parametrize("letter", ["a", "密", "あ"])
+def test_a_topic_has_a_longest_length_in_characters(letter: str) -> None:
+    assert read_command(letter * TOPIC_CHARACTERS) == StartArticle(letter * TOPIC_CHARACTERS, auto=False)
+    for length in (TOPIC_CHARACTERS + 1, 5_000):
+        assert read_command(letter * length) == BadCommand(
+            "topic_too_long", {"length": length, "limit": TOPIC_CHARACTERS}
+        )
+
+
+@pytest.mark.parametrize(
+    ("topic", "language"),
+    [
+        ("Why should Go backends move from MD5 to Argon2id?", "en"),
+        ("Pourquoi migrer ?", "en"),
+        ("2030", "en"),
+        ("", "en"),
+        ("Go 后端为什么应该从 MD5 迁移到 Argon2id？", "zh"),
+        ("React Server Components 入门", "zh"),
+        ("密碼雜湊", "zh"),
+        ("列奥纳多・达・芬奇的笔记", "zh"),  # the middle dot is no kana
+        ("Go、MD5、Argon2id、bcrypt の比較", "ja"),
+        ("ﾊﾟｽﾜｰﾄﾞ", "ja"),
+        ("サーバー", "ja"),
+        ("脆弱性対応", "ja"),
+        ("一覧", "ja"),
+        ("移行手順", "zh"),  # could be either: said in the docstring
+    ],
+)
+def test_the_language_of_a_topic_is_that_of_its_script(topic: str, language: Language) -> None:
+    assert language_of(topic) == language
+
+
+def test_what_is_only_written_in_japan_is_in_no_chinese_character_set() -> None:
+    # Every kanji of Japan's JIS X 0208 that is neither in GB 2312 nor in Big5 may count; no other does.
+    def in_set(letter: str, encoding: str) -> bool:
+        return letter.encode(encoding, "ignore") != b""
+
+    han = [chr(code) for code in range(0x4E00, 0xA000)]
+    japanese = [letter for letter in han if language_of(letter) == "ja"]
+    assert len(japanese) > 30
+    assert all(in_set(letter, "shift_jis") for letter in japanese)
+    assert not any(in_set(letter, "gb2312") or in_set(letter, "big5") for letter in japanese)
+
+
+@given(st.text())
+def test_any_text_can_be_read(text: str) -> None:
+    command = read_command(text)
+    if isinstance(command, StartArticle):
+        assert command.topic == " ".join(command.topic.split())
+        assert 0 < len(command.topic) <= TOPIC_CHARACTERS
+        command.topic.encode()  # PostgreSQL takes no lone surrogates, and no NUL
+        assert "\x00" not in command.topic
+
+
+TOPICS = st.sampled_from(["list", "cancel 12", "hash functions", "密码哈希", "帮助", "パスワード", "一覧"])
+
+
+@given(TOPICS, st.sampled_from(["“”", "''", "«»", "「」", "『』", '""']))
+def test_quotes_force_any_topic(topic: str, quotes: str) -> None:
+    assert read_command(f"{quotes[0]}{topic}{quotes[1]}") == StartArticle(topic, auto=False)
+
+
+@pytest.mark.parametrize(
+    "piece", [" ", "—", "“", "&amp;", "<", ":", "cancel ", "1", "\u200b", "--auto ", "<@U1|"]
+)
+def test_the_longest_text_is_read_in_no_time(piece: str) -> None:
+    started = time.process_time()
+    read_command("cancel " + piece * (40_000 // len(piece)) + "x")
+    # Linear reading takes some 50 ms; a pattern that looks again from each character takes minutes.
+    assert time.process_time() - started < 2

@@ -1,0 +1,72 @@
+"""Settings: read once, and what is said of those that cannot be used."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.settings import SettingsError, read_settings
+
+
+def test_without_any_setting_the_bot_has_its_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ana")
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    settings = read_settings()
+    assert (settings.model, settings.database_url, settings.mode) == ("offline", None, "supervised")
+    assert settings.home == Path("/home/ana/.local/share/copydesk")
+
+
+def test_root_keeps_its_data_where_services_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    assert read_settings().home == Path("/var/lib/copydesk")
+
+
+def test_the_environment_goes_before_the_env_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    env = tmp_path / ".env"
+    env.write_text("COPYDESK_APPROVERS=requester\nSLACK_BOT_TOKEN=xoxb-file\nUNKNOWN=1\n")
+    monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-environment")
+    settings = read_settings(env_file=env)
+    assert (settings.approvers, settings.slack_bot_token) == ("requester", "xoxb-environment")
+
+
+def test_an_empty_setting_is_an_unset_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "")
+    monkeypatch.setenv("COPYDESK_MAX_REVIEWS", "")
+    settings = read_settings()
+    assert (settings.database_url, settings.max_reviews) == (None, 3)
+
+
+def test_the_level_of_the_log_may_be_written_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOG_LEVEL", "debug")
+    assert read_settings().log_level == "DEBUG"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("COPYDESK_MAX_REVIEWS", "0"),
+        ("COPYDESK_MAX_REVIEWS", "three"),
+        ("COPYDESK_MAX_RESEARCH_ROUNDS", "-1"),
+        ("COPYDESK_MODE", "automatic"),
+        ("COPYDESK_APPROVERS", "everyone"),
+        ("COPYDESK_EMBEDDING_MODEL", "some-model"),
+        ("LOG_LEVEL", "loud"),
+    ],
+)
+def test_a_wrong_setting_is_named_with_its_value_in_one_line(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError) as caught:
+        read_settings()
+    sentence = str(caught.value)
+    assert sentence.startswith(f"{name}={value}: ")
+    assert sentence.endswith(".")
+    assert "\n" not in sentence
+
+
+def test_each_wrong_setting_has_its_own_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COPYDESK_MODE", "x")
+    monkeypatch.setenv("LOG_LEVEL", "x")
+    with pytest.raises(SettingsError) as caught:
+        read_settings()
+    assert len(str(caught.value).splitlines()) == 2
