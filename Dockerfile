@@ -1,7 +1,7 @@
 FROM python:3.11-slim-bookworm
 
 # PostgreSQL refuses to run as root, and nothing here needs it.
-RUN useradd --system --uid 10001 --user-group --no-create-home --home-dir /var/lib/copydesk copydesk \
+RUN useradd --uid 10001 --user-group --no-create-home --home-dir /var/lib/copydesk --shell /usr/sbin/nologin copydesk \
     && install -d -o copydesk -g copydesk -m 0700 /var/lib/copydesk
 
 WORKDIR /app

@@ -1,7 +1,7 @@
 """Which sections a revision touches: a plan by the model, held to what was asked by code."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from pydantic_ai import Agent, ModelRetry, RunContext, ToolOutput
 
@@ -33,8 +33,9 @@ class PlannedSection:
     change: str | None  # what its writer is to do; None = it stays byte for byte, if there is a `before`
 
     @property
-    def stays(self) -> bool:
-        return self.before is not None and self.change is None
+    def kept(self) -> DraftSection | None:
+        """It in the last draft, if it stays as it is."""
+        return self.before if self.change is None else None
 
 
 @dataclass(frozen=True)
@@ -99,8 +100,8 @@ async def plan_revision(
     A request for a section by number touches that section alone, whatever the model plans.
     """
     pending = [request for request in requests if request.outcome is None and request.on == "draft"]
-    issues = review.issues if review and not any(request.text for request in pending) else []
-    issues = issues if not pending or any(not request.text for request in pending) else []
+    bare = not pending or any(not request.text for request in pending)
+    issues = list(review.issues) if review and bare else []
     headings = [section.heading for section in draft.sections]
     answer = await ask(
         _planner,
@@ -131,11 +132,94 @@ async def plan_revision(
         desk=desk,
         step="plan",
     )
-    answer = _held_to_requests(answer, pending, issues, headings)
+    notes = [restored(note) for note in answer.notes if note.strip()]
+    sections = _held_to_requests(answer.sections, pending, issues, headings, explained=bool(notes))
     known = {section.heading: section for section in analysis.outline}
     return Revision(
-        sections=[_planned(section, draft, known) for section in answer.sections],
+        sections=[_planned(section, draft, known) for section in sections],
         rewrite_title=answer.rewrite_title,
-        issues=list(issues),
-        notes=[restored(note) for note in answer.notes if note.strip()],
+        issues=issues,
+        notes=notes,
+    )
+
+
+def _held_to_requests(
+    sections: list[PlannedSectionAnswer],
+    pending: Sequence[StandingRequest],
+    issues: Sequence[ReviewIssue],
+    headings: Sequence[str],
+    *,
+    explained: bool,
+) -> list[PlannedSectionAnswer]:
+    """The plan, with what was asked of a section by number asked of it, and of no other."""
+    asked: dict[int, list[str]] = {}
+    for request in pending:
+        if request.text and request.section is not None and request.section <= len(headings):
+            asked.setdefault(request.section, []).append(request.text)
+    if asked and not issues and all(request.section is not None for request in pending):
+        sections = _others_unchanged(sections, asked, headings)
+    for found in issues:
+        if found.section in headings:
+            asked.setdefault(headings.index(found.section) + 1, []).append(found.suggested_fix)
+    touched = _touched(sections, headings)
+    for at, section in enumerate(sections):
+        if section.number in asked and section.number not in touched:
+            sections[at] = section.model_copy(update={"change": "\n".join(asked[section.number])})
+    general = [request.text for request in pending if request.text and request.section is None]
+    if general and not asked and not touched and not explained:
+        sections = [section.model_copy(update={"change": "\n".join(general)}) for section in sections]
+    return sections
+
+
+def _others_unchanged(
+    sections: Sequence[PlannedSectionAnswer], asked: Collection[int], headings: Sequence[str]
+) -> list[PlannedSectionAnswer]:
+    """Sections that nobody asked about: each there, in its order, with its heading and text."""
+    kept = [
+        section if section.number in asked else _as_it_is(section.number, headings)
+        for section in sections
+        if section.number is not None
+    ]
+    present = {section.number for section in kept}
+    for number in range(1, len(headings) + 1):
+        if number not in present and number not in asked:
+            before = [at for at, section in enumerate(kept) if (section.number or 0) < number]
+            kept.insert(before[-1] + 1 if before else 0, _as_it_is(number, headings))
+    return kept
+
+
+def _as_it_is(number: int, headings: Sequence[str]) -> PlannedSectionAnswer:
+    return PlannedSectionAnswer(number=number, heading=headings[number - 1], change=None, source_ids=[])
+
+
+def _touched(sections: Sequence[PlannedSectionAnswer], headings: Sequence[str]) -> set[int]:
+    """The numbers of sections that the plan drops, moves, renames or has rewritten; new ones count as 0."""
+    touched = set(range(1, len(headings) + 1)) - {section.number for section in sections}
+    for at, section in enumerate(sections, start=1):
+        number = section.number or 0
+        if number != at or section.change is not None or section.heading != headings[number - 1]:
+            touched.add(number)
+    return touched
+
+
+def _planned(
+    answer: PlannedSectionAnswer, draft: DraftResult, known: Mapping[str, OutlineSection]
+) -> PlannedSection:
+    before = None if answer.number is None else draft.sections[answer.number - 1]
+    heading = plain_heading(restored(answer.heading))
+    origin = known.get(before.heading if before else heading)
+    source_ids = {
+        *answer.source_ids,
+        *(origin.source_ids if origin else []),
+        *(cited_ids(before.content) if before else []),
+    }
+    change = None if answer.change is None else restored(answer.change.strip()) or None
+    return PlannedSection(
+        outline=OutlineSection(
+            heading=heading,
+            description=origin.description if origin else change or "",
+            source_ids=sorted(source_ids, key=lambda source_id: int(source_id[1:])),
+        ),
+        before=before,
+        change=change,
     )

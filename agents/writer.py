@@ -1,26 +1,19 @@
 """The writer: sections in parallel, each from its own evidence; a revision touches only what it must."""
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from pydantic_ai import Agent, ModelRetry, RunContext, ToolOutput
 
 from agents.analyst import plain_heading
 from agents.call import RETRIES, ask
 from agents.citations import cited_ids, normalised, unknown_ids
-from agents.contracts import (
-    AnalysisResult,
-    DraftResult,
-    DraftSection,
-    OutlineSection,
-    ResearchResult,
-    ReviewResult,
-)
+from agents.contracts import AnalysisResult, DraftResult, DraftSection, ResearchResult, ReviewResult
 from agents.desk import AgentProgress, Desk, StandingRequest
 from agents.evidence import evidence, issue, outline, requests_of_people
 from agents.prompt import element, instructions, prompt, restored, tag, topic_and_language
-from agents.revision import Revision, plan_revision
+from agents.revision import PlannedSection, Revision, plan_revision
 from agents.section_text import without_headings
 from agents.wire import FrontAnswer, SectionAnswer
 from knowledge.language import Language
@@ -48,9 +41,9 @@ _section_writer = Agent(
 )
 
 _UNCITED: dict[Language, str] = {
-    "en": "Section {number} was to rest on {ids} too and does not cite it.",
-    "zh": "第 {number} 节原定也依据 {ids}，但正文没有引用。",
-    "ja": "第{number}節は {ids} にも基づく予定でしたが、本文では引用していません。",
+    "en": "Named in the outline but not cited, by section: {sections}.",
+    "zh": "大纲列出但正文未引用的来源（按节）：{sections}。",
+    "ja": "構成案にあって本文で引用していない資料（節ごと）：{sections}。",
 }
 
 
@@ -81,7 +74,6 @@ class _Article:
     topic: str
     language: Language
     research: ResearchResult
-    outline: Sequence[OutlineSection]
     requests: Sequence[StandingRequest]
     desk: Desk
 
@@ -96,10 +88,9 @@ async def write_draft(
     desk: Desk,
 ) -> DraftResult:
     """The first draft: title and all sections at once, headings from the outline. Raises AgentError."""
-    article = _Article(topic, language, research, analysis.outline, requests, desk)
-    plan = Revision.of_new(analysis.outline)
-    front, sections = await asyncio.gather(_front(article), _sections(article, plan, None))
-    return _joined(article, front, [*sections], [])
+    article = _Article(topic, language, research, requests, desk)
+    new = [PlannedSection(section, before=None, change=None) for section in analysis.outline]
+    return await _carried_out(article, Revision(new, rewrite_title=True, issues=[], notes=[]), None)
 
 
 async def revise_draft(
@@ -120,11 +111,119 @@ async def revise_draft(
     plan = await plan_revision(
         topic, language, research, analysis, draft, requests=requests, review=review, desk=desk
     )
-    article = _Article(topic, language, research, plan.outline, requests, desk)
-    kept = FrontAnswer(
-        title=draft.title, description=draft.description, tags=draft.tags, categories=draft.categories
+    return await _carried_out(_Article(topic, language, research, requests, desk), plan, draft)
+
+
+async def _carried_out(article: _Article, plan: Revision, last: DraftResult | None) -> DraftResult:
+    """The draft that a plan describes: what is to be written is written in parallel."""
+    to_write = [at for at, section in enumerate(plan.sections) if section.kept is None]
+    done = 0
+
+    async def written(at: int) -> SectionAnswer:
+        nonlocal done
+        answer = await _section(article, plan, at)
+        done += 1
+        article.desk.progress(AgentProgress(sections_done=done, sections=len(to_write)))
+        return answer
+
+    article.desk.progress(AgentProgress(sections=len(to_write)))
+    try:
+        async with asyncio.TaskGroup() as group:
+            front_task = (
+                group.create_task(_front(article, plan)) if last is None or plan.rewrite_title else None
+            )
+            tasks = {at: group.create_task(written(at)) for at in to_write}
+    except ExceptionGroup as failed:
+        # One sentence is enough; the other calls were cancelled, so that they cost nothing more.
+        raise failed.exceptions[0] from None
+    sections = []
+    notes = list(plan.notes)
+    uncited = []
+    for at, section in enumerate(plan.sections):
+        if section.kept:
+            content = section.kept.content
+        else:
+            content = _content(tasks[at].result())
+            notes += tasks[at].result().notes
+            if unused := sorted(set(section.outline.source_ids) - set(cited_ids(content))):
+                uncited.append(f"{at + 1} ({', '.join(unused)})")
+        sections.append(DraftSection(heading=section.outline.heading, content=content))
+    if uncited:
+        notes.append(_UNCITED[article.language].format(sections=", ".join(uncited)))
+    content = "\n\n".join(f"## {section.heading}\n\n{section.content}" for section in sections)
+    front = front_task.result() if front_task else last
+    assert front is not None
+    return DraftResult(
+        title=plain_heading(restored(front.title)),
+        description=" ".join(restored(front.description).split()),
+        tags=_each_once(front.tags),
+        categories=_each_once(front.categories),
+        sections=sections,
+        content=content,
+        used_source_ids=sorted(cited_ids(content), key=lambda source_id: int(source_id[1:])),
+        notes=_each_once(notes),
     )
-    front, sections = await asyncio.gather(
-        _front(article) if plan.rewrite_title else _nothing_to_do(kept), _sections(article, plan, review)
+
+
+async def _front(article: _Article, plan: Revision) -> FrontAnswer:
+    return await ask(
+        _front_writer,
+        prompt(
+            [
+                topic_and_language(article.topic, article.language),
+                outline([section.outline for section in plan.sections]),
+                evidence(article.research),
+                *requests_of_people(article.requests),
+            ]
+        ),
+        model=article.desk.models.writer,
+        deps=None,
+        desk=article.desk,
+        step="front",
     )
-    return _joined(article, front, sections, plan.notes)
+
+
+async def _section(article: _Article, plan: Revision, at: int) -> SectionAnswer:
+    section = plan.sections[at]
+    headings = [planned.before.heading if planned.before else "" for planned in plan.sections]
+    return await ask(
+        _section_writer,
+        prompt(
+            [
+                topic_and_language(article.topic, article.language),
+                outline([planned.outline for planned in plan.sections]),
+                element(
+                    "section",
+                    tag("heading", section.outline.heading),
+                    tag("description", section.outline.description),
+                    number=at + 1,
+                ),
+                evidence(
+                    article.research,
+                    section.outline.source_ids,
+                    about=f"{section.outline.heading} {section.outline.description} {section.change or ''}",
+                    texts=_TEXTS,
+                ),
+                *requests_of_people(article.requests),
+                "" if section.before is None else element("previous", tag("content", section.before.content)),
+                *(
+                    issue(found, headings)
+                    for found in plan.issues
+                    if section.before is not None and found.section in (section.before.heading, None)
+                ),
+                tag("change", section.change) if section.change else "",
+            ]
+        ),
+        model=article.desk.models.writer,
+        deps=_SectionRules(frozenset(section.outline.source_ids)),
+        desk=article.desk,
+        step=f"section:{at + 1}",
+    )
+
+
+def _content(answer: SectionAnswer) -> str:
+    return normalised(restored(without_headings(answer.content)))
+
+
+def _each_once(lines: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(" ".join(restored(line).split()) for line in lines if line.strip()))

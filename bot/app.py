@@ -6,7 +6,7 @@ import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from agents.models import models_from
 from pydantic_ai import Embedder
@@ -41,6 +41,13 @@ RESTART_SECONDS = 2.0
 
 class StartError(Exception):
     """The bot cannot start; the sentence says what to set or mend."""
+
+
+class Connection(Protocol):
+    """Socket Mode's client, with the types that slack_sdk leaves out."""
+
+    async def connect(self) -> None: ...
+    async def close(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -106,11 +113,11 @@ async def serve(settings: Settings, knowledge: Knowledge, *, worker: bool, ready
     background = Background()
     app = AsyncApp(client=client)
     commands.register(app, workflow, knowledge.articles, background, mode=Mode(settings.mode))
-    actions.register(app, workflow, knowledge.articles, background)
+    actions.register(app, workflow, background)
     views.register(app, workflow, background)
     events.register(app, workflow, background)
     events.register_catch_all(app)
-    handler = AsyncSocketModeHandler(app, settings.slack_app_token)
+    socket: Connection = AsyncSocketModeHandler(app, settings.slack_app_token).client
     sender = Sender(Outbox(knowledge.pool), slack, refused=workflow.slack_refused)
 
     async with asyncio.TaskGroup() as group:
@@ -118,11 +125,11 @@ async def serve(settings: Settings, knowledge: Knowledge, *, worker: bool, ready
         if worker:
             group.create_task(work(settings, knowledge))
         try:
-            await handler.connect_async()
+            await socket.connect()
             ready()
             await asyncio.Event().wait()
         finally:
-            await handler.close_async()
+            await socket.close()
             await background.drain()
 
 

@@ -8,10 +8,11 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from bot.fitting import CUT_MARK, fit, length, shorten, size
+from bot.elements import Block, fit, plain, rich_text, section, text_element
+from bot.fitting import CUT_MARK, length, shorten, size
 from bot.layouts import draft_body, outline_body, review_line
 from bot.messages import AnyMessage, DraftMessage, FileMessage, NoteMessage, OutlineMessage, StatusMessage
-from bot.render import Block, escape, inline, plain, rich_text, section, text_element
+from bot.render import escape, inline
 from bot.status_line import status_line
 from bot.texts import say, say_elements, say_plain
 from knowledge.article import FOLLOWS, Article, Language, On, Status

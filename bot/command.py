@@ -102,7 +102,7 @@ def language_of(topic: str) -> Language:
 
     Other than in documents (`knowledge.language`) words in Latin letters do not count: topics are full of
     names ("Go、MD5、bcrypt の比較"). A topic in kanji alone is Japanese if one of them is written so only in
-    Japan ("脆弱性対応"). The rare one without any ("移行手順") is taken for Chinese: nothing tells them apart.
+    Japan ("脆弱性対応"). The rare one without any ("移行手順") is taken for Chinese: nothing tells it apart.
     """
     if _KANA.search(topic) or _KANJI_OF_JAPAN.search(topic):
         return "ja"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from bot.replies import NearMiss, Word
-from knowledge.article import Action, Article, Mode, On, Status
+from knowledge.article import AT_WORK, Action, Article, Mode, On, Status
 
 Approvers = Literal["anyone", "requester"] | frozenset[str]
 Params = Mapping[str, str | int]
@@ -220,7 +220,10 @@ def _when_failed(article: Article, word: Word) -> Move | Reply:
     if word.action is Action.CANCEL:
         return Move(Status.CANCELLED, on, version, "cancelled_kept")
     if word.action is Action.RETRY and article.error is not None:
-        return Move(article.error.leg, on, version, "retrying", {"leg": str(article.error.leg)})
+        leg = article.error.leg
+        if leg not in AT_WORK:  # a gate whose message Slack refused: the message, sent again, says it all
+            return Move(leg, on, version)
+        return Move(leg, on, version, "retrying", {"leg": str(leg)})
     return Reply("is_failed_what_can_be_done")
 
 
@@ -274,8 +277,9 @@ def _current(article: Article) -> tuple[On, int]:
 
 def _phase(article: Article, status: Status) -> On:
     """Research and outlining come before the first draft, and again when a draft needs more evidence."""
-    before_writing = status in (Status.RESEARCHING, Status.OUTLINING, Status.AWAITING_OUTLINE)
-    return "outline" if before_writing and article.version == 0 and article.draft is None else "draft"
+    if status in (Status.RESEARCHING, Status.OUTLINING):
+        return "outline" if article.version == 0 and article.draft is None else "draft"
+    return "outline" if status is Status.AWAITING_OUTLINE else "draft"
 
 
 def _approved(article: Article, seen: Seen) -> str | None:

@@ -8,8 +8,6 @@ from typing import Any
 
 from knowledge.sentences import sentences
 
-Element = dict[str, Any]  # of a rich_text section
-
 CUT_MARK = "…"
 
 _INVISIBLE = re.compile(
@@ -62,7 +60,7 @@ def cut_at(text: str, limit: int) -> int:
     if end >= len(text):
         return len(text)
     window = text[: end + 1]  # one more shows whether a sentence or word ends right there
-    ends = [stop for _, stop in sentences(window) if stop <= end][:-1]
+    ends = [stop for _, stop in sentences(window)[:-1] if stop <= end]
     if ends and ends[-1] * 2 > end:
         return ends[-1]
     for citation in _CITATION.finditer(text, max(0, end - 100), end + 100):
@@ -72,7 +70,7 @@ def cut_at(text: str, limit: int) -> int:
     if breaks:
         return breaks[-1]
     # A single cluster longer than the limit is cut all the same: otherwise nothing would ever fit.
-    return next((at for at in range(end, end // 2, -1) if _may_part(text, at)), end)
+    return next((at for at in range(end, 0, -1) if _may_part(text, at)), end)
 
 
 def split(text: str, limit: int) -> Iterator[str]:
@@ -83,53 +81,6 @@ def split(text: str, limit: int) -> Iterator[str]:
         text = text[at:]
     if text:
         yield text
-
-
-def fit(elements: Sequence[Element], room: int) -> list[Element]:
-    """The elements, or the beginning of them and "…", in at most `room` JSON characters (at least 100)."""
-    if size(elements) <= room:
-        return list(elements)
-    mark = {"type": "text", "text": CUT_MARK}
-    head, _ = _take(elements, room - size([mark]) - 2)
-    if head and "text" in head[-1]:
-        head[-1] = {**head[-1], "text": head[-1]["text"].rstrip()}
-    return [*(element for element in head if element.get("text") != ""), mark]
-
-
-def cut_up(elements: Sequence[Element], room: int) -> Iterator[list[Element]]:
-    """All the elements in pieces of at most `room` JSON characters: more than a single link takes."""
-    while elements:
-        piece, elements = _take(elements, room)
-        yield piece
-
-
-def _take(elements: Sequence[Element], room: int) -> tuple[list[Element], list[Element]]:
-    """The beginning that has room, and the rest; a text is cut where `cut_at` says."""
-    room -= 2  # brackets
-    for index, element in enumerate(elements):
-        needed = size(element) + 2
-        if needed <= room:
-            room -= needed
-            continue
-        head, rest = list(elements[:index]), list(elements[index:])
-        text = element.get("text", "")
-        at = _fitting(text, room - (needed - size(text) + 2))
-        if at:
-            head.append({**element, "text": text[:at]})
-            rest[0] = {**element, "text": text[at:]}
-        return head, rest
-    return list(elements), []
-
-
-def _fitting(text: str, room: int) -> int:
-    """Where to cut so that what stands before is at most `room` JSON characters; 0: nowhere."""
-    limit = min(room, length(text) - 1)
-    while limit > 0:
-        at = cut_at(text, limit)
-        if size(text[:at]) - 2 <= room:
-            return at
-        limit = limit * 3 // 4
-    return 0
 
 
 def shares(wanted: Sequence[int], room: int) -> list[int]:

@@ -4,19 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from agents.contracts import OutlineSection, ReviewIssue, ReviewResult, Source
-from bot.fitting import Element, fit, is_blank, shares, shorten, size
+from bot.elements import Block, Element, bold, fit, joined, link_element, rich_text, section, text_element
+from bot.fitting import is_blank, shares, shorten, size
 from bot.messages import DraftMessage, OutlineMessage, SectionSummary
-from bot.render import (
-    HEADER_CHARACTERS,
-    Block,
-    bold,
-    inline,
-    link_element,
-    quoted,
-    rich_text,
-    section,
-    text_element,
-)
+from bot.render import HEADER_CHARACTERS, inline, quoted
 from bot.texts import TEXTS, say_elements, say_plain
 from knowledge.article import Language
 
@@ -133,11 +124,11 @@ def _numbered(items: Sequence[list[Element]]) -> list[Element]:
 
 
 def _lines(items: Sequence[list[Element]]) -> list[Element]:
-    return [section(_joined("\n", items))]
+    return [section(joined("\n", items))]
 
 
 def _quote(items: Sequence[list[Element]]) -> list[Element]:
-    return [{"type": "rich_text_quote", "elements": _joined("\n", items)}]
+    return [{"type": "rich_text_quote", "elements": joined("\n", items)}]
 
 
 def _labelled(language: Language, key: str) -> Callable[[Sequence[list[Element]]], list[Element]]:
@@ -154,7 +145,7 @@ def _labelled(language: Language, key: str) -> Callable[[Sequence[list[Element]]
 
 def _in_one_line(language: Language, key: str) -> Callable[[Sequence[list[Element]]], list[Element]]:
     label = text_element(say_plain(language, key), bold=True)
-    return lambda items: [section([label, *_joined(" · ", items)])]
+    return lambda items: [section([label, *joined(" · ", items)])]
 
 
 def _list(style: str, items: Sequence[list[Element]]) -> Element:
@@ -166,23 +157,16 @@ def _list(style: str, items: Sequence[list[Element]]) -> Element:
     }
 
 
-def _joined(separator: str, items: Sequence[list[Element]]) -> list[Element]:
-    joined: list[Element] = []
-    for item in items:
-        joined += [text_element(separator), *item] if joined and item else item
-    return joined
-
-
 def _planned(planned: OutlineSection, language: Language) -> list[Element]:
     description = fit(inline(planned.description), TEXT)
-    below = _joined(" · ", [description, _cited(planned.source_ids, language)])
+    below = joined(" · ", [description, _cited(planned.source_ids, language)])
     return [*bold(fit(inline(planned.heading), TEXT)), text_element("\n"), *below]
 
 
 def _written(summary: SectionSummary, language: Language) -> list[Element]:
     heading = fit(inline(summary.heading), TEXT)
     words = say_elements(language, "part_words", {"words": summary.words})
-    return _joined(" · ", [heading, words, _cited(summary.source_ids, language)])
+    return joined(" · ", [heading, words, _cited(summary.source_ids, language)])
 
 
 def _cited(source_ids: Sequence[str], language: Language) -> list[Element]:
@@ -203,7 +187,7 @@ def _issue(issue: ReviewIssue, headings: Sequence[str]) -> list[Element]:
     where = f"§{headings.index(issue.section) + 1} " if issue.section in headings else ""
     mark = text_element(f"{SEVERITIES[issue.severity]} {where}")
     fix = fit(inline(issue.suggested_fix), TEXT)
-    return [mark, *_joined(" → ", [fit(inline(issue.description), TEXT), fix])]
+    return [mark, *joined(" → ", [fit(inline(issue.description), TEXT), fix])]
 
 
 def _changes(message: DraftMessage) -> list[list[Element]]:

@@ -9,16 +9,16 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from pydantic_ai.usage import RunUsage
+
 from agents.analyst import analyse
+from agents.contracts import AnalysisResult, DraftResult, ResearchResult, ReviewResult
 from agents.desk import AgentProgress, Desk, StandingRequest
 from agents.errors import AgentError
 from agents.models import Models
 from agents.researcher import research
 from agents.reviewer import review
 from agents.writer import revise_draft, write_draft
-from pydantic_ai.usage import RunUsage
-
-from agents.contracts import AnalysisResult, DraftResult, ResearchResult, ReviewResult
 from bot import announcements
 from bot.article_file import to_markdown, word_count
 from bot.decisions import carry_on, missing_evidence
@@ -220,7 +220,7 @@ class Legs:
         await self._conclude(article, desk, conclusion)
 
     def _after_review(self, article: Article, result: ReviewResult) -> tuple[Status, str | None]:
-        """Supervised: people decide. Auto: the reviewer, until a cap; research with no rounds left = revise."""
+        """Supervised: people decide. Auto: the reviewer, up to the caps; out of research rounds it revises."""
         if article.mode is Mode.SUPERVISED or result.decision == "approve":
             return Status.AWAITING_APPROVAL, None
         if article.review_count >= self._limits.max_reviews:
@@ -256,21 +256,6 @@ class Legs:
                 messages=[announcements.note(now, f"published:{now.version}", text_key, params)],
             ),
         )
-
-    async def _conclude(self, article: Article, desk: Desk, conclusion: Callable[[Article], Change]) -> None:
-        """Write what a leg found out; if somebody spoke meanwhile, conclude again with what was said."""
-        now = article
-        while True:
-            change = conclusion(replace(now, usage=_used(desk.usage)))
-            status = await self._status(change.after)
-            try:
-                await self._articles.save(now, replace(change, messages=[*change.messages, status]))
-                return
-            except Moved:
-                fresh = await self._articles.get(article.id)
-                if fresh is None or fresh.moves != article.moves:
-                    raise
-                now = fresh
 
     async def _fail(self, article: Article, desk: Desk, code: str, facts: Mapping[str, str]) -> None:
         """Keep what there is, say what happened and what to do; Retry starts this leg again."""

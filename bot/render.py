@@ -5,41 +5,41 @@ mrkdwn or plain `text`, it goes through `escape`.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from typing import Any
 from unicodedata import east_asian_width
-from urllib.parse import urlsplit
 
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 from mdit_py_cjk_friendly import cjk_friendly, is_cjk  # type: ignore[import-untyped]  # it ships no types
 
-from bot.fitting import Element, clean, cut_up, is_blank, length, size, split
-
-Block = dict[str, Any]
+from bot.elements import (
+    Block,
+    Element,
+    bold,
+    is_url,
+    joined,
+    link_element,
+    plain,
+    preformatted,
+    rich_text,
+    rich_text_blocks,
+    section,
+    text_element,
+    tidy,
+)
+from bot.fitting import clean, is_blank, length, size
 
 HEADER_CHARACTERS = 150
-PIECE_CHARACTERS = 2_800  # JSON of one element or block, so that blocks pack well into a message
 MOST_INDENT, MOST_OFFSET = 8, 10_000
 TABLE_ROWS, TABLE_COLUMNS, TABLE_CHARACTERS = 100, 20, 8_000  # Slack takes 10,000 of texts alone
-URL_CHARACTERS = 2_000  # longer than any that people share; Slack takes 3,000
 
 _CITATION = re.compile(r"S\d+(?:\s*[,，、;；]\s*S\d+)*")
-_UNSAFE_IN_URL = re.compile(r"[\x00-\x20<>|\x7f-\x9f]")
 _MENTION = re.compile(r"([@#!])(?=\w)")
 _ADDRESS = re.compile(r"(?<=:)(?=//)|(?<=mailto:)|(?<=tel:)", re.IGNORECASE)
+_SOFT_BREAK: Element = {"type": "soft break"}  # what `_tidy` makes of it depends on its neighbours
 _WORD_JOINER = "\u2060"  # invisible, and no word joined by it is an address or a name
-
-
-def is_url(url: str) -> bool:
-    """Whether a link may lead there: http, https with a host, or mailto."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    known = bool(parts.hostname) if parts.scheme in ("http", "https") else parts.scheme == "mailto"
-    return known and length(url) <= URL_CHARACTERS and not _UNSAFE_IN_URL.search(url)
 
 
 class _Markdown(MarkdownIt):
@@ -68,26 +68,6 @@ def entities(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def text_element(text: str, **style: bool) -> Element:
-    """A text element of a rich_text block: shown as it is, whatever it says. `style`: bold, italic, …"""
-    return {"type": "text", "text": clean(text), **({"style": style} if style else {})}
-
-
-def link_element(url: str, text: str, **style: bool) -> Element:
-    """A link, or only its text where `is_url` does not let it lead anywhere."""
-    if not is_url(url):
-        return text_element(text, **style)
-    return {"type": "link", "url": url, "text": clean(text), **({"style": style} if style else {})}
-
-
-def rich_text(*elements: Element) -> Block:
-    return {"type": "rich_text", "elements": list(elements)}
-
-
-def section(elements: Sequence[Element]) -> Element:
-    return {"type": "rich_text_section", "elements": list(elements)}
-
-
 def inline(markdown: str) -> list[Element]:
     """The elements of one line (or paragraph) of Markdown; block syntax in it stays literal."""
     return _tidy(_inline(SyntaxTreeNode(_markdown.parseInline(clean(markdown))), {}, None))
@@ -96,15 +76,6 @@ def inline(markdown: str) -> list[Element]:
 def quoted(markdown: str) -> list[Element]:
     """Any Markdown as inline elements, for where Slack takes no blocks: lists become lines."""
     return _flat(SyntaxTreeNode(_markdown.parse(clean(markdown))))
-
-
-def bold(elements: Sequence[Element]) -> list[Element]:
-    return [{**element, "style": {**element.get("style", {}), "bold": True}} for element in elements]
-
-
-def plain(elements: Sequence[Element]) -> str:
-    """What elements say, without style and links."""
-    return "".join(element.get("text", "") for element in elements)
 
 
 def to_blocks(markdown: str) -> list[Block]:
@@ -118,7 +89,7 @@ def to_blocks(markdown: str) -> list[Block]:
     has_table = False
 
     def flush() -> None:
-        blocks.extend(_rich_text_blocks(elements))
+        blocks.extend(rich_text_blocks(elements))
         elements.clear()
 
     for node in SyntaxTreeNode(_markdown.parse(clean(markdown))).children:
@@ -156,9 +127,9 @@ def _elements(node: SyntaxTreeNode, indent: int = 0) -> Iterator[Element]:
         case "heading":
             yield section(bold(_children(node)))
         case "fence" | "code_block":
-            yield _preformatted(node.content)
+            yield preformatted(node.content)
         case "table":
-            yield _preformatted(_aligned(node))
+            yield preformatted(_aligned(node))
         case "bullet_list" | "ordered_list":
             yield from _list(node, min(indent, MOST_INDENT))
         case "blockquote":
@@ -177,7 +148,7 @@ def _list(node: SyntaxTreeNode, indent: int) -> Iterator[Element]:
         first = list(takewhile(lambda child: child.type == "paragraph", item.children))
         rest = item.children[len(first) :]
         if first or not rest:
-            text = _joined([_children(paragraph) for paragraph in first])
+            text = joined("\n", [_children(paragraph) for paragraph in first])
             yield {
                 "type": "rich_text_list",
                 "style": "ordered" if ordered else "bullet",
@@ -204,18 +175,7 @@ def _flat(node: SyntaxTreeNode) -> list[Element]:
                 lines.append([text_element(_aligned(child))])
             case _:
                 lines.append([text_element(child.content.rstrip("\n"), code=True)])
-    return _tidy(iter(_joined(lines)))
-
-
-def _joined(lines: Sequence[list[Element]]) -> list[Element]:
-    joined: list[Element] = []
-    for line in lines:
-        joined += [text_element("\n"), *line] if joined and line else line
-    return joined
-
-
-def _preformatted(text: str) -> Element:
-    return {"type": "rich_text_preformatted", "elements": [text_element(text.rstrip("\n") or " ")]}
+    return _tidy(joined("\n", lines))
 
 
 def _children(node: SyntaxTreeNode) -> list[Element]:
@@ -240,7 +200,7 @@ def _inline(node: SyntaxTreeNode, style: dict[str, bool], url: str | None) -> It
             yield text_element(node.content, **style, **code)
             return
         case "softbreak":
-            yield text_element(_soft_break(node), **style)
+            yield _SOFT_BREAK
             return
         case "hardbreak":
             yield text_element("\n")
@@ -258,90 +218,19 @@ def _words(node: SyntaxTreeNode) -> Iterator[str]:
             yield child.content if child.type in ("text", "code_inline") else "".join(_words(child))
 
 
-def _soft_break(node: SyntaxTreeNode) -> str:
-    """A line end of the source: a space, but nothing between Chinese or Japanese characters."""
-    before, after = node.previous_sibling, node.next_sibling
-    if before is not None and after is not None:
-        left, right = "".join(_words_of(before)), "".join(_words_of(after))
-        if is_cjk(left[-1:]) and is_cjk(right[:1]):
-            return ""
-    return " "
-
-
-def _words_of(node: SyntaxTreeNode) -> Iterator[str]:
-    yield node.content if node.type in ("text", "code_inline") else "".join(_words(node))
-
-
-def _tidy(elements: Iterator[Element]) -> list[Element]:
-    """Neighbours of one style joined, empty ones gone."""
-    tidy: list[Element] = []
+def _tidy(elements: Iterable[Element]) -> list[Element]:
+    """Joined, and without soft breaks: a line end of the source is a space, or between Chinese nothing."""
+    solid: list[Element] = []
+    broken = False
     for element in elements:
-        last = tidy[-1] if tidy else {}
-        if not element["text"]:
-            continue
-        if element["type"] == last.get("type") == "text" and element.get("style") == last.get("style"):
-            tidy[-1] = {**last, "text": last["text"] + element["text"]}
-        else:
-            tidy.append(element)
-    return tidy
-
-
-def _rich_text_blocks(elements: Sequence[Element]) -> Iterator[Block]:
-    """Blocks of at most `PIECE_CHARACTERS` that hold the elements, long ones in pieces."""
-    block: list[Element] = []
-    for piece in (piece for element in elements for piece in _pieces(element)):
-        longer = [*block[:-1], *_merged(block[-1], piece)] if block else [piece]
-        if block and size(rich_text(*longer)) > PIECE_CHARACTERS:
-            yield rich_text(*block)
-            longer = [piece]
-        block = longer
-    if block:
-        yield rich_text(*block)
-
-
-def _pieces(element: Element) -> Iterator[Element]:
-    """The element, or where it is too long several that say the same: a fence is closed and opened again."""
-    room = PIECE_CHARACTERS - 200
-    match element["type"]:
-        case "rich_text_preformatted":
-            yield from map(_preformatted, _whole_lines(element["elements"][0]["text"], room // 2))
-        case "rich_text_list":
-            first, *rest = cut_up(element["elements"][0]["elements"], room)
-            yield {**element, "elements": [section(first)]}
-            yield from map(section, rest)
-        case _:
-            for piece in cut_up(element["elements"], room):
-                if not is_blank(plain(piece)):
-                    yield {**element, "elements": piece}
-
-
-def _whole_lines(text: str, limit: int) -> Iterator[str]:
-    """The text in pieces that end where lines end; only a line longer than `limit` is cut itself."""
-    piece = ""
-    for line in text.splitlines(keepends=True):
-        if length(piece) + length(line) > limit and piece:
-            yield piece
-            piece = ""
-        *full, line = split(line, limit)
-        yield from full
-        piece += line
-    yield piece
-
-
-def _merged(before: Element, after: Element) -> tuple[Element, ...]:
-    """Two neighbours as one where Slack has one: paragraphs with an empty line between, items of one list."""
-    kinds = before["type"], after["type"]
-    if kinds == ("rich_text_section", "rich_text_section"):
-        return (section(_tidy(iter([*before["elements"], text_element("\n\n"), *after["elements"]]))),)
-    if kinds == ("rich_text_list", "rich_text_list"):
-        ends = before.get("offset", 0) + len(before["elements"])
-        goes_on = after["style"] == "bullet" or after.get("offset") == ends
-        if goes_on and (before["style"], before["indent"]) == (after["style"], after["indent"]):
-            return ({**before, "elements": [*before["elements"], *after["elements"]]},)
-    if after["type"] == "rich_text_section":
-        # Slack sets no space below lists, quotes and code by itself.
-        return before, section([text_element("\n"), *after["elements"]])
-    return before, after
+        if element is _SOFT_BREAK:
+            broken = True
+        elif text := element["text"]:
+            if broken and solid and not (is_cjk(solid[-1]["text"][-1]) and is_cjk(text[0])):
+                element = {**element, "text": f" {text}"}
+            solid.append(element)
+            broken = False
+    return tidy(solid)
 
 
 def _table(node: SyntaxTreeNode) -> Block | None:

@@ -2,12 +2,14 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.blocks import Drawn
 from bot.decisions import Person
@@ -63,7 +65,7 @@ class SlackChannel:
 
     async def whoami(self) -> str:
         """The bot's name and workspace, as `auth.test` says."""
-        answer = await self._call("auth.test")
+        answer = await _answer(self._client.auth_test())
         self._team_id = answer["team_id"]
         return f"@{answer['user']} in {answer['team']}"
 
@@ -77,47 +79,47 @@ class SlackChannel:
 
     async def try_app_token(self, token: str) -> None:
         """Whether Socket Mode will take the token."""
-        try:
-            await self._client.apps_connections_open(app_token=token)
-        except Exception as error:
-            raise _translated(error) from error
+        await _answer(self._client.apps_connections_open(app_token=token))
 
     async def post(
         self, channel_id: str, thread_ts: str | None, drawn: Drawn, *, key: str, link: bool
     ) -> Posted:
         """A new message; its outbox key travels in the metadata. `link`: ask for its permalink too."""
-        answer = await self._call(
-            "chat.postMessage",
-            channel=channel_id,
-            thread_ts=thread_ts,
-            text=drawn.text,
-            blocks=drawn.blocks,
-            metadata={"event_type": "copydesk_message", "event_payload": {"key": key}},
-            unfurl_links=False,
-            unfurl_media=False,
+        answer = await _answer(
+            self._client.chat_postMessage(
+                channel=channel_id,
+                thread_ts=thread_ts,
+                text=drawn.text,
+                blocks=drawn.blocks,
+                metadata={"event_type": "copydesk_message", "event_payload": {"key": key}},
+                unfurl_links=False,
+                unfurl_media=False,
+            )
         )
         ts = str(answer["ts"])
         return Posted(ts, await self._permalink(channel_id, ts) if link else None)
 
     async def edit(self, channel_id: str, ts: str, drawn: Drawn, *, key: str) -> None:
-        await self._call(
-            "chat.update",
-            channel=channel_id,
-            ts=ts,
-            text=drawn.text,
-            blocks=drawn.blocks,
-            metadata={"event_type": "copydesk_message", "event_payload": {"key": key}},
+        await _answer(
+            self._client.chat_update(
+                channel=channel_id,
+                ts=ts,
+                text=drawn.text,
+                blocks=drawn.blocks,
+                metadata={"event_type": "copydesk_message", "event_payload": {"key": key}},
+            )
         )
 
     async def whisper(self, channel_id: str, user_id: str, thread_ts: str | None, drawn: Drawn) -> Posted:
         """A message that only one person sees."""
-        answer = await self._call(
-            "chat.postEphemeral",
-            channel=channel_id,
-            user=user_id,
-            thread_ts=thread_ts,
-            text=drawn.text,
-            blocks=drawn.blocks,
+        answer = await _answer(
+            self._client.chat_postEphemeral(
+                channel=channel_id,
+                user=user_id,
+                thread_ts=thread_ts,
+                text=drawn.text,
+                blocks=drawn.blocks,
+            )
         )
         return Posted(str(answer["message_ts"]), None)
 
@@ -134,21 +136,15 @@ class SlackChannel:
         except Exception as error:
             raise _translated(error) from error
         uploaded = answer["files"][0]
-        permalink = uploaded.get("permalink")
-        for _ in range(_SHARE_LOOKS):
-            info = await self._call("files.info", file=uploaded["id"])
-            if (ts := _share_ts(info["file"], channel_id)) is not None:
-                return Posted(ts, info["file"].get("permalink", permalink))
-            await asyncio.sleep(_SHARE_LOOK_SECONDS)
-        return Posted(None, permalink)
+        return Posted(await self._shared(uploaded["id"], channel_id), uploaded.get("permalink"))
 
     async def person(self, user_id: str, *, groups: frozenset[str]) -> Person:
         """Who this is; guests, bots, strangers and people whose account is gone are no full members."""
-        user = (await self._call("users.info", user=user_id))["user"]
+        user = (await _answer(self._client.users_info(user=user_id)))["user"]
         outside = ("deleted", "is_bot", "is_restricted", "is_ultra_restricted", "is_stranger")
         member_of = set()
         for group in groups:
-            members = (await self._call("usergroups.users.list", usergroup=group))["users"]
+            members = (await _answer(self._client.usergroups_users_list(usergroup=group)))["users"]
             if user_id in members:
                 member_of.add(group)
         # People of another workspace (Slack Connect) are strangers even where Slack does not flag them.
@@ -162,7 +158,7 @@ class SlackChannel:
     async def why_not_post(self, channel_id: str) -> str | None:
         """The text key of what keeps the bot from posting in a channel, None if nothing does."""
         try:
-            channel = (await self._call("conversations.info", channel=channel_id))["channel"]
+            channel = (await _answer(self._client.conversations_info(channel=channel_id)))["channel"]
         except Refused as refused:
             if refused.code in ("channel_not_found", "missing_scope"):
                 return "bot_not_in_channel"
@@ -173,23 +169,36 @@ class SlackChannel:
             return None
         return "bot_not_in_channel"
 
+    async def _shared(self, file_id: str, channel_id: str) -> str | None:
+        """The message that shares a file, once it is there; the file itself is in Slack already."""
+        for _ in range(_SHARE_LOOKS):
+            try:
+                info = await _answer(self._client.files_info(file=file_id))
+            except (NotNow, Refused) as error:
+                log.warning("no look at the share of %s: %s", file_id, error)
+                return None
+            if (ts := _share_ts(info["file"], channel_id)) is not None:
+                return ts
+            await asyncio.sleep(_SHARE_LOOK_SECONDS)
+        return None
+
     async def _permalink(self, channel_id: str, ts: str) -> str | None:
         """A link is worth a call, not a failure: the message itself is in Slack already."""
         try:
-            answer = await self._call("chat.getPermalink", channel=channel_id, message_ts=ts)
+            answer = await _answer(self._client.chat_getPermalink(channel=channel_id, message_ts=ts))
         except (NotNow, Refused) as error:
             log.warning("no permalink for %s: %s", ts, error)
             return None
         return str(answer["permalink"])
 
-    async def _call(self, method: str, **arguments: Any) -> dict[str, Any]:
-        given = {name: value for name, value in arguments.items() if value is not None}
-        try:
-            answer = await self._client.api_call(method, json=given)
-        except Exception as error:
-            raise _translated(error) from error
-        assert isinstance(answer.data, dict)
-        return answer.data
+
+async def _answer(call: Awaitable[AsyncSlackResponse]) -> dict[str, Any]:
+    try:
+        answer = await call
+    except Exception as error:
+        raise _translated(error) from error
+    assert isinstance(answer.data, dict)
+    return answer.data
 
 
 def _share_ts(file: dict[str, Any], channel_id: str) -> str | None:

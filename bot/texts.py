@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.fitting import Element
-from bot.render import entities, escape, is_url, link_element, text_element
+from bot.elements import Element, is_url, link_element, text_element
+from bot.fitting import clean
+from bot.render import entities, escape
 from knowledge.article import Language
 
 log = logging.getLogger(__name__)
@@ -91,6 +92,7 @@ def parameters(language: Language, key: str) -> set[str]:
 
 def pieces(language: Language, key: str, params: Mapping[str, str | int]) -> Iterator[Piece]:
     """The parts of a text with its parameters in their places; raises `TextError`."""
+    params = {name: clean(value) if isinstance(value, str) else value for name, value in params.items()}
     if params.get("text") == "" and f"{key}_bare" in TEXTS:
         key, params = f"{key}_bare", {name: value for name, value in params.items() if name != "text"}
     if unknown := params.keys() - parameters(language, key):
@@ -189,5 +191,5 @@ def _elements(piece: Piece) -> Iterator[Element]:
             yield {"type": "usergroup", "usergroup_id": id}
         case Mention(id):
             yield {"type": "user", "user_id": id}
-        case Link(url, label):
+        case Link(url, label) if label:
             yield link_element(url, label)

@@ -31,7 +31,7 @@ _FLOOR_BY_TOPIC = 0.45  # what is left of a cosine is smaller the more of a topi
 _FLOOR_BY_WORDS = 0.2  # where there are no vectors: a share of 0.22
 
 _CANDIDATES = 100  # of each of the two lists
-_LONGEST_QUERY = 2_000  # characters; what is behind does not change what a text is about
+_LONGEST_QUERY = 1_000  # characters; a topic is shorter, and the model needs a second for more
 MOST_PASSAGES = 100
 
 

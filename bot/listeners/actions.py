@@ -23,7 +23,6 @@ from bot.replies import Word
 from bot.texts import say
 from bot.workflow import Requested, Workflow
 from knowledge.article import Action, Mode
-from knowledge.articles import Articles
 
 WORDS = {
     APPROVE: Word(Action.APPROVE, "", None),
@@ -33,31 +32,32 @@ WORDS = {
 }
 
 
-def register(app: AsyncApp, workflow: Workflow, articles: Articles, background: Background) -> None:
+def register(app: AsyncApp, workflow: Workflow, background: Background) -> None:
     async def decide(
         ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], respond: AsyncRespond
     ) -> None:
         await ack()
+        try:
+            value = read_value(action["value"])
+        except BadButton as error:
+            await _tell(respond, str(error))
+            return
 
         async def fault() -> None:
-            await _tell(respond, say("en", "database_away"))
+            await _tell(respond, say(value.language, "database_away"))
 
-        async def act() -> None:
-            try:
-                value = read_value(action["value"])
-            except BadButton as error:
-                await _tell(respond, str(error))
-                return
-            await workflow.act(
+        click = f"click:{body['trigger_id']}"
+        background.start(
+            workflow.act(
                 value.article_id,
                 WORDS[action["action_id"]],
                 Seen(value.on, value.version),
                 user_id=body["user"]["id"],
-                key=f"click:{body['trigger_id']}",
-                claims=(f"click:{body['trigger_id']}",),
-            )
-
-        background.start(act(), on_fault=fault)
+                key=click,
+                claims=(click,),
+            ),
+            on_fault=fault,
+        )
 
     for action_id in WORDS:
         app.action(action_id)(decide)
@@ -71,17 +71,13 @@ def register(app: AsyncApp, workflow: Workflow, articles: Articles, background: 
         respond: AsyncRespond,
     ) -> None:
         await ack()
-        # A trigger lives 3 s: the modal opens before anything else is thought about.
         try:
             value = read_value(action["value"])
         except BadButton as error:
             await _tell(respond, str(error))
             return
-        article = await articles.get(value.article_id)
-        if article is None or value.on is None:
-            await _tell(respond, say("en", "stale_button"))
-            return
-        view = request_changes_view(value.article_id, value.on, value.version, article.language)
+        # A trigger lives 3 s: the modal opens before anything is looked up. Who may ask is checked when it is sent.
+        view = request_changes_view(value.article_id, value.on or "draft", value.version, value.language)
         await client.views_open(trigger_id=body["trigger_id"], view=view)
 
     @app.action(START_ANYWAY)
@@ -89,7 +85,11 @@ def register(app: AsyncApp, workflow: Workflow, articles: Articles, background: 
         ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], respond: AsyncRespond
     ) -> None:
         await ack()
-        offer = read_offer(action["value"])
+        try:
+            offer = read_offer(action["value"])
+        except BadButton as error:
+            await _tell(respond, str(error))
+            return
         requested = Requested(
             topic=offer.topic,
             language=offer.language,

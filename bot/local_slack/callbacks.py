@@ -86,6 +86,9 @@ class ResponseUrls:
             self._drop(clicked)
             return None
         text, blocks = check_message(body.get("text"), body.get("blocks"))
+        thread_ts = body.get("thread_ts")
+        if thread_ts is not None and not isinstance(thread_ts, str):
+            raise Refusal("invalid_arguments", ["thread_ts must be a string"])
         blocks = self.workspace.with_ids(blocks)
         if body.get("replace_original") and clicked:
             if clicked.only_for is None:
@@ -101,7 +104,7 @@ class ResponseUrls:
             bot_id=self.events.app.bot_id,
             text=text,
             blocks=blocks,
-            thread_ts=body.get("thread_ts") or (clicked.thread_ts if clicked else None),
+            thread_ts=thread_ts or (clicked.thread_ts if clicked else None),
             only_for=user if ephemeral else None,
         )
         if ephemeral:
@@ -112,8 +115,7 @@ class ResponseUrls:
 
     def _drop(self, message: Message) -> None:
         if message.only_for is None:
-            self.workspace.remove(message)
-            self.events.deleted(message)
+            self.events.remove(message)
         elif message in self.workspace.ephemerals:
             self.workspace.ephemerals.remove(message)
             self.workspace.changed()

@@ -152,8 +152,7 @@ def delete(parts: Parts, a: Json) -> Json:
     message = message_in(parts, channel, a["ts"])
     if message.user != parts.app.user_id:
         raise Refusal("cant_delete_message")
-    parts.workspace.remove(message)
-    parts.events.deleted(message)
+    parts.events.remove(message)
     return {"channel": channel.id, "ts": message.ts}
 
 

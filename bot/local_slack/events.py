@@ -69,8 +69,12 @@ class Events:
             old, new = (message_json(self.workspace, self.app, m, metadata=True) for m in (before, after))
             self.emit(self._about(after, "message_changed") | {"message": new, "previous_message": old})
 
-    def deleted(self, message: Message) -> None:
-        if self._sees_messages(message.channel):
+    def remove(self, message: Message) -> None:
+        """Take a message away: `message_deleted`, or `message_changed` when a tombstone stays."""
+        tombstone = self.workspace.remove(message)
+        if tombstone:
+            self.changed(message, tombstone)
+        elif self._sees_messages(message.channel):
             old = message_json(self.workspace, self.app, message, metadata=True)
             about = self._about(message, "message_deleted")
             self.emit(about | {"previous_message": old, "deleted_ts": message.ts})

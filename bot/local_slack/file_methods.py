@@ -48,7 +48,7 @@ def complete_upload(parts: Parts, a: Json) -> Json:
     ]
     blocks = check_blocks(a["blocks"]) if a.get("blocks") and not a.get("initial_comment") else []
     for file, item in zip(files, a["files"], strict=True):
-        file.completed, file.title = True, item.get("title") or file.name
+        file.completed, file.title = True, str(item.get("title") or file.name)
     for channel in channels:
         message = Message(
             channel=channel.id,
@@ -71,7 +71,7 @@ async def share(parts: Parts, message: Message) -> None:
 
 
 def uploaded_file(parts: Parts, item: object) -> File:
-    file = parts.workspace.files.get(item.get("id", "")) if isinstance(item, dict) else None
+    file = parts.workspace.files.get(str(item.get("id"))) if isinstance(item, dict) else None
     if file is None or file.completed:
         raise Refusal("file_not_found")
     if file.user != parts.app.user_id:

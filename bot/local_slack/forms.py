@@ -1,9 +1,12 @@
-"""Modals as a person fills them in: which fields there are, what Slack's client refuses, what is sent."""
+"""Modals as a person fills them in: what Slack's client refuses, what is sent, what the answer does."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bot.local_slack.limits import Refusal, check_view
+from bot.local_slack.methods import Parts
 from bot.local_slack.plain_text import block_text
+from bot.local_slack.view_methods import push, replace_view
 from bot.local_slack.workspace import Json, NotPossible, View
 
 LONGEST_TYPED = 3000
@@ -88,3 +91,30 @@ def option_of(element: Json, value: Any, label: str) -> Json | None:
         if value in (option["value"], block_text(option["text"])):
             return option
     raise NotPossible(f"{label!r} has no option {value!r}.")
+
+
+def react(parts: Parts, view: View, answer: Json) -> dict[str, str]:
+    """Do what the app answered to a submitted view; the errors to show beside its fields, by block_id.
+
+    Raises Refusal for an answer that Slack does not take; the view then stays as it is.
+    """
+    stack = parts.workspace.modals[view.user]
+    match answer.get("response_action"):
+        case "errors":
+            errors = answer.get("errors")
+            inputs = {block["block_id"] for block, _ in fields(view)}
+            if not isinstance(errors, dict) or not errors or not set(errors) <= inputs:
+                raise Refusal("invalid_arguments", ["errors must name input blocks of the view"])
+            return errors
+        case "update":
+            replace_view(parts, view, check_view(answer.get("view"), "modal"))
+        case "push":
+            push(parts, view.user, check_view(answer.get("view"), "modal"))
+        case "clear":
+            stack.clear()
+        case None:
+            stack[:] = [one for one in stack if one.id != view.id]
+        case other:
+            raise Refusal("invalid_arguments", [f"unknown response_action: {other}"])
+    parts.workspace.changed()
+    return {}

@@ -69,7 +69,7 @@ def own_channel(parts: Parts, channel_id: str) -> Channel:
 
 def message_in(parts: Parts, channel: Channel, ts: str) -> Message:
     message = parts.workspace.message(channel.id, ts)
-    if message is None:
+    if message is None or message.subtype == "tombstone":
         raise Refusal("message_not_found")
     return message
 

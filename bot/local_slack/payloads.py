@@ -13,25 +13,37 @@ from bot.local_slack.app import InstalledApp
 from bot.local_slack.workspace import Channel, File, Json, Member, Message, Usergroup, View, Workspace
 
 MENTION = re.compile(r"(<@[UW][A-Z0-9]+>)")
+# An address ends before white space, closing punctuation and everything from the CJK blocks on.
+ADDRESS = re.compile(r"(https?://[^\s<>\u2e80-\uffef]*[^\s<>\u2e80-\uffef.,;:!?'\")\]}])")
 CHANNEL_TYPES = {"public": "channel", "private": "group", "im": "im", "mpim": "mpim"}
 
 
+def entities(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
 def escape(text: str) -> str:
-    """What Slack stores for typed text: `& < >` as entities, mentions of people kept live."""
-    parts = MENTION.split(text)
+    """What was typed after a command, as Slack passes it on: entities, and mentions of people kept live."""
+    return "".join(part if MENTION.fullmatch(part) else entities(part) for part in MENTION.split(text))
+
+
+def typed(text: str) -> str:
+    """A typed message as Slack stores it: as `escape`, and addresses become `<https://…>`."""
     return "".join(
-        part if i % 2 else part.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-        for i, part in enumerate(parts)
+        f"<{entities(part)}>" if ADDRESS.fullmatch(part) else escape(part) for part in ADDRESS.split(text)
     )
 
 
 def typed_blocks(text: str, block_id: str) -> tuple[Json, ...]:
-    """The rich_text block that Slack's composer adds to what a person types; its text is not escaped."""
-    elements = [
-        {"type": "user", "user_id": part[2:-1]} if i % 2 else {"type": "text", "text": part}
-        for i, part in enumerate(MENTION.split(text))
-        if part
-    ]
+    """The rich_text block that Slack's composer makes of a typed message; its text is not escaped."""
+    elements: list[Json] = []
+    for part in (inner for outer in ADDRESS.split(text) for inner in MENTION.split(outer) if inner):
+        if MENTION.fullmatch(part):
+            elements.append({"type": "user", "user_id": part[2:-1]})
+        elif ADDRESS.fullmatch(part):
+            elements.append({"type": "link", "url": part})
+        else:
+            elements.append({"type": "text", "text": part})
     section = {"type": "rich_text_section", "elements": elements}
     return ({"type": "rich_text", "block_id": block_id, "elements": [section]},)
 
@@ -294,7 +306,7 @@ def message_event(workspace: Workspace, app: InstalledApp, message: Message) -> 
         root := workspace.message(message.channel, message.thread_ts or "")
     ):
         event["root"] = message_json(workspace, app, root)
-    if not message.bot_id and message.subtype is None:
+    if not message.bot_id and message.subtype in (None, "thread_broadcast"):
         event["client_msg_id"] = f"local-{message.channel}-{message.ts}"
     if (team := workspace.members[message.user].team) != workspace.team:
         event |= {"user_team": team, "source_team": team}

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from bot.local_slack.forms import CHOSEN, TYPED, filled_in, option_of
-from bot.local_slack.limits import Refusal, check_view, elements
+from bot.local_slack.forms import CHOSEN, TYPED, filled_in, option_of, react
+from bot.local_slack.limits import Refusal, elements
 from bot.local_slack.methods import Parts
 from bot.local_slack.payloads import (
     channel_json,
@@ -13,11 +13,11 @@ from bot.local_slack.payloads import (
     escape,
     interaction,
     message_json,
+    typed,
     typed_blocks,
     view_json,
 )
 from bot.local_slack.plain_text import block_text
-from bot.local_slack.view_methods import push, replace_view
 from bot.local_slack.workspace import Channel, File, Json, Member, Message, NotPossible, View
 
 Place = Channel | str
@@ -108,6 +108,8 @@ class Person:
     ) -> Message:
         workspace, place = self.parts.workspace, self._place(channel)
         self._may_write(place)
+        if not text.strip() and not files:
+            raise NotPossible("An empty message cannot be sent.")
         parent = workspace.message(place.id, thread_ts) if thread_ts else None
         if thread_ts and (parent is None or parent.is_reply):
             raise NotPossible(f"No message {thread_ts} starts a thread here.")
@@ -115,7 +117,7 @@ class Person:
             channel=place.id,
             ts=workspace.next_ts(),
             user=self.id,
-            text=escape(text),
+            text=typed(text),
             blocks=typed_blocks(text, f"b{workspace.next_number('block')}") if text else (),
             thread_ts=thread_ts,
             subtype=subtype,
@@ -130,7 +132,7 @@ class Person:
         workspace = self.parts.workspace
         changed = workspace.change(
             before,
-            text=escape(text),
+            text=typed(text),
             blocks=typed_blocks(text, f"b{workspace.next_number('block')}"),
             edited_by=self.id,
             edited_ts=workspace.next_ts(),
@@ -139,9 +141,7 @@ class Person:
         return changed
 
     async def delete(self, message: Message) -> None:
-        before = self._own(message)
-        self.parts.workspace.remove(before)
-        self.parts.events.deleted(before)
+        self.parts.events.remove(self._own(message))
 
     async def command(self, channel: Place, command: str, text: str = "") -> CommandAnswer:
         """Run a slash command in a channel (never in a thread: Slack does not let one)."""
@@ -274,34 +274,11 @@ class Person:
             self._notice("We had some trouble connecting. Try again?")
             return Submission(False)
         try:
-            return Submission(True, self._react(view, ack.payload or {}))
+            return Submission(True, react(self.parts, view, ack.payload or {}))
         except Refusal as refusal:
             self.parts.socket.complaints.append(f"The answer to {view.title!r} was refused: {refusal}")
             self._notice("We had some trouble connecting. Try again?")
             return Submission(True)
-
-    def _react(self, view: View, answer: Json) -> dict[str, str]:
-        """What Slack does with the app's `response_action`; the errors to show."""
-        stack = self.parts.workspace.modals[self.id]
-        match answer.get("response_action"):
-            case "errors":
-                inputs = [b["block_id"] for b in view.payload["blocks"] if b["type"] == "input"]
-                errors = answer.get("errors")
-                if not isinstance(errors, dict) or not errors or not set(errors) <= set(inputs):
-                    raise Refusal("invalid_arguments", ["errors must name input blocks of the view"])
-                return errors
-            case "update":
-                replace_view(self.parts, view, check_view(answer.get("view"), "modal"))
-            case "push":
-                push(self.parts, self.id, check_view(answer.get("view"), "modal"))
-            case "clear":
-                stack.clear()
-            case None:
-                stack[:] = [one for one in stack if one.id != view.id]
-            case other:
-                raise Refusal("invalid_arguments", [f"unknown response_action: {other}"])
-        self.parts.workspace.changed()
-        return {}
 
     async def close(self, view: View) -> None:
         """Close a modal without submitting it; the app hears of it when it asked to."""
@@ -315,10 +292,13 @@ class Person:
 
     async def open_home(self) -> None:
         """Open the app's home tab."""
-        channel = self.parts.workspace.direct_channel(self.id, self.parts.app.user_id)
-        event = {"type": "app_home_opened", "user": self.id, "channel": channel.id, "tab": "home"}
-        if "app_home_opened" in self.parts.app.events:
-            self.parts.events.emit(event | {"event_ts": self.parts.workspace.next_ts()})
+        workspace, app = self.parts.workspace, self.parts.app
+        channel = workspace.direct_channel(self.id, app.user_id)
+        event: Json = {"type": "app_home_opened", "user": self.id, "channel": channel.id, "tab": "home"}
+        if self.home:
+            event["view"] = view_json(workspace, app, self.home)
+        if "app_home_opened" in app.events:
+            self.parts.events.emit(event | {"event_ts": workspace.next_ts()})
 
     def _top(self, view: View) -> View:
         if not self.open_views or self.open_views[-1].id != view.id:

@@ -29,12 +29,11 @@ from typing import Any, Literal, Self, TypeVar
 
 from aiohttp import web
 
+from bot.local_slack.addresses import Addresses
 from bot.local_slack.app import BOT_SCOPES, EVENTS, InstalledApp
 from bot.local_slack.callbacks import ResponseUrls, Triggers
 from bot.local_slack.events import Events, SentEvent
 from bot.local_slack.faults import Fault, RateLimits
-from bot.local_slack.file_methods import receive_upload, visible_file
-from bot.local_slack.limits import Refusal
 from bot.local_slack.methods import Parts
 from bot.local_slack.people import Person
 from bot.local_slack.socket_mode import Ack, AckFailure, SocketMode
@@ -43,7 +42,6 @@ from bot.local_slack.workspace import Channel, File, Member, Message, Usergroup,
 
 T = TypeVar("T")
 LARGEST_BODY = 64 * 1024 * 1024
-LOGIN_PAGE = "<!DOCTYPE html><title>Sign in to Slack</title><p>Sign in to see this file.</p>"
 
 
 class LocalSlack:
@@ -98,21 +96,23 @@ class LocalSlack:
     # running
 
     async def start(self) -> None:
+        addresses = Addresses(self.parts)
         server = web.Application(client_max_size=LARGEST_BODY)
         server.add_routes(
             [
                 web.route("*", "/api/{method}", self._web.handle),
                 web.get("/link/", self._socket.link),
-                web.post("/response/{token}", self._respond),
-                web.post("/upload/v1/{file}", self._upload),
-                web.get("/files-pri/{file}/{name:.*}", self._download),
+                web.post("/response/{token}", addresses.respond),
+                web.post("/upload/v1/{file}", addresses.upload),
+                web.get("/files-pri/{file}/{name:.*}", addresses.download),
             ]
         )
         self._runner = web.AppRunner(server, access_log=None, shutdown_timeout=1)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self._port)
         await site.start()
-        self.workspace.origin = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+        self._port = self._runner.addresses[0][1]  # kept, so that a stop and a start are an outage
+        self.workspace.origin = f"http://127.0.0.1:{self._port}"
 
     async def stop(self) -> None:
         await self._events.close()
@@ -307,46 +307,6 @@ class LocalSlack:
         for event in (revoked, {"type": "app_uninstalled"}):
             if event["type"] in self.app.events:
                 self._events.emit(event)
-
-    # the addresses beside the Web API
-
-    async def _respond(self, request: web.Request) -> web.Response:
-        try:
-            body = await request.json()
-            if not isinstance(body, dict):
-                raise Refusal("invalid_payload")
-            self.parts.response_urls.answer(request.match_info["token"], body)
-        except ValueError:
-            return web.Response(status=400, text="invalid_payload")
-        except Refusal as refusal:
-            status = 404 if refusal.code in ("expired_url", "used_url") else 400
-            return web.json_response({"ok": False, "error": refusal.code}, status=status)
-        return web.Response(text="ok")
-
-    async def _upload(self, request: web.Request) -> web.Response:
-        if request.content_type == "multipart/form-data":
-            parts = [part for part in (await request.post()).values() if isinstance(part, web.FileField)]
-            content = parts[0].file.read() if parts else b""
-        else:
-            content = await request.read()
-        try:
-            receive_upload(self.parts, request.match_info["file"], content)
-        except Refusal as refusal:
-            return web.Response(status=400, text=str(refusal))
-        return web.Response(text=f"OK - {len(content)}")
-
-    async def _download(self, request: web.Request) -> web.Response:
-        """The bytes of a file; without a token Slack answers 200 and a page to sign in, and so does this."""
-        file_id = request.match_info["file"].rpartition("-")[2]
-        if request.headers.get("Authorization") != f"Bearer {self.bot_token}":
-            return web.Response(text=LOGIN_PAGE, content_type="text/html")
-        if "files:read" not in self.app.scopes:
-            return web.Response(text=LOGIN_PAGE, content_type="text/html")
-        try:
-            file = visible_file(self.parts, file_id)
-        except Refusal:
-            return web.Response(status=404)
-        return web.Response(body=file.content, content_type="application/octet-stream")
 
 
 def id_of(channel: WithId | str) -> str:

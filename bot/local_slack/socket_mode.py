@@ -14,6 +14,7 @@ from bot.local_slack.workspace import Json, Workspace
 
 MOST_CONNECTIONS = 10
 PING_SECONDS = 10.0
+CLOSE_SECONDS = 1.0  # how long to wait for the other side when closing
 
 
 @dataclass
@@ -72,7 +73,7 @@ class SocketMode:
         if ticket not in self._tickets:
             return web.Response(status=403, text="invalid ticket")
         self._tickets.discard(ticket)
-        socket = web.WebSocketResponse(heartbeat=PING_SECONDS)
+        socket = web.WebSocketResponse(heartbeat=PING_SECONDS, timeout=CLOSE_SECONDS)
         await socket.prepare(request)
         if len(self.connections) >= MOST_CONNECTIONS:
             await socket.send_json({"type": "disconnect", "reason": "too_many_websockets"})
@@ -108,14 +109,15 @@ class SocketMode:
             self.complaints.append(f"An answer to no envelope: {data[:200]}")
             return
         payload = body.get("payload") or None
-        if payload and not sent.accepts_payload:
+        if payload and not (sent.accepts_payload and isinstance(payload, dict)):
             self.complaints.append(f"An ack of {sent.kind} carried a payload, which Slack drops: {payload}")
+            payload = None
         seconds = asyncio.get_running_loop().time() - sent.at
         if sent.failure is not None:
             sent.failure.late_after = seconds
             self.workspace.changed()
         elif not sent.answer.done():
-            sent.answer.set_result(Ack(sent.kind, seconds, payload if sent.accepts_payload else None))
+            sent.answer.set_result(Ack(sent.kind, seconds, payload))
 
     async def send(
         self, kind: str, payload: Json, *, accepts_payload: bool = False, retry: tuple[int, str] | None = None

@@ -10,6 +10,8 @@ from typing import Any, Protocol, TypeVar
 
 Json = dict[str, Any]
 T = TypeVar("T")
+TOMBSTONE = "This message was deleted."
+RECHECK_SECONDS = 0.1
 
 
 class WithId(Protocol):
@@ -190,9 +192,15 @@ class Workspace:
         self.changed()
         return changed
 
-    def remove(self, message: Message) -> None:
-        del self._messages[message.channel][message.ts]
-        self.changed()
+    def remove(self, message: Message) -> Message | None:
+        """Take a message away. One with replies leaves a tombstone, which is returned."""
+        if not self.replies(message):
+            del self._messages[message.channel][message.ts]
+            self.changed()
+            return None
+        return self.change(
+            message, text=TOMBSTONE, subtype="tombstone", blocks=(), files=(), metadata=None, reactions=()
+        )
 
     def add_ephemeral(self, message: Message) -> Message:
         self.ephemerals.append(message)
@@ -231,6 +239,7 @@ class Workspace:
     async def wait_for(self, predicate: Callable[[], T], timeout: float = 5) -> T:  # noqa: ASYNC109 - the message of WaitedInVain needs the time
         """The first true answer of `predicate`, asked again at each change.
 
+        It is also asked ten times a second: what the app keeps to itself is not announced here.
         `timeout` is in seconds of real time. Raises WaitedInVain.
         """
         loop = asyncio.get_running_loop()
@@ -244,7 +253,7 @@ class Workspace:
             future: asyncio.Future[None] = loop.create_future()
             self._waiting.add(future)
             with suppress(TimeoutError):
-                await asyncio.wait_for(future, left)
+                await asyncio.wait_for(future, min(left, RECHECK_SECONDS))
             self._waiting.discard(future)
         return answer
 

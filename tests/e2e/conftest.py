@@ -31,5 +31,6 @@ async def desk(dsn: str, tmp_path: Path, pytestconfig: pytest.Config) -> AsyncIt
             )
             async with desk.stack:
                 yield desk
-            assert slack.ack_failures == []
+            # While no bot was connected Slack keeps what happened for later; everything else was a late answer.
+            assert [failure for failure in slack.ack_failures if failure.reason != "no_connection"] == []
             assert slack.complaints == []

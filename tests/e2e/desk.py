@@ -114,4 +114,4 @@ class Desk:
         return [m for m in self.thread(parent)[1:] if m.user == self.slack.bot.id]
 
     def status(self, parent: Message) -> str:
-        return plain_text(self.slack.current(parent))
+        return plain_text(self.slack.current(parent) or parent)

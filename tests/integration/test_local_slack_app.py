@@ -1,82 +1,23 @@
-"""An unmodified Bolt app on the local Slack: commands, messages, clicks, modals, files, and lost words."""
+"""An unmodified Bolt app on the local Slack: commands, messages, events, files, and lost words."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from typing import Any
 
 import aiohttp
 import pytest
-from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
-from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncRespond
+from slack_bolt.async_app import AsyncAck, AsyncRespond
 from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
-from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.local_slack.people import Person
 from bot.local_slack.plain_text import plain_text
 from bot.local_slack.server import LocalSlack
-from bot.local_slack.workspace import Channel, Message, NotPossible
-
-TEXTS = {
-    "en": "Why should Go backends move from MD5 to Argon2id?",
-    "zh": "Go 后端为什么应该从 MD5 迁移到 Argon2id？",
-    "ja": "Go のバックエンドはなぜ MD5 から Argon2id へ移行すべきですか？",
-}
-EACH_LANGUAGE = pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-Json = dict[str, Any]
-
-
-class Desk:
-    """A workspace with one person, one channel and one app; tests register listeners on `app`."""
-
-    def __init__(self, slack: LocalSlack) -> None:
-        self.slack = slack
-        self.ana: Person = slack.add_person("Ana", tz="Asia/Tokyo")
-        self.channel: Channel = slack.add_channel("articles", [self.ana, slack.bot])
-        self.client = AsyncWebClient(token=slack.bot_token, base_url=slack.base_url)
-        self.app = AsyncApp(client=self.client)
-
-    async def post(self, **content: Any) -> Message:
-        answer = await self.client.chat_postMessage(channel=self.channel.id, **content)
-        message = self.slack.workspace.message(self.channel.id, answer["ts"])
-        assert message is not None
-        return message
-
-
-@asynccontextmanager
-async def desk_on(
-    slack: LocalSlack, prepare: Callable[[Desk], None] = lambda desk: None
-) -> AsyncIterator[Desk]:
-    async with slack:
-        desk = Desk(slack)
-        prepare(desk)
-        handler = AsyncSocketModeHandler(desk.app, slack.app_token)
-        await handler.connect_async()  # type: ignore[no-untyped-call]  # slack_bolt gives it no types
-        await slack.wait_for(lambda: slack.connections)
-        try:
-            yield desk
-        finally:
-            await handler.close_async()  # type: ignore[no-untyped-call]  # slack_bolt gives it no types
+from tests.integration.local_slack_desk import EACH_LANGUAGE, TEXTS, Desk, Json, buttons, desk_on
 
 
 @pytest.fixture
 async def desk() -> AsyncIterator[Desk]:
-    async with desk_on(LocalSlack(ack_seconds=0.5, retry_after=(0, 60))) as desk:
+    async with desk_on(LocalSlack()) as desk:
         yield desk
-
-
-def buttons(*names: str, block_id: str = "decide") -> Json:
-    elements = [
-        {
-            "type": "button",
-            "action_id": name.lower(),
-            "text": {"type": "plain_text", "text": name},
-            "value": f"{name}:1",
-        }
-        for name in names
-    ]
-    return {"type": "actions", "block_id": block_id, "elements": elements}
 
 
 @EACH_LANGUAGE
@@ -114,22 +55,23 @@ async def test_a_command_arrives_escaped_as_slack_escapes_it(desk: Desk) -> None
     assert heard == [f"R&amp;D: &lt;b&gt; “quotes” {desk.ana.mention}"]
 
 
-async def test_a_command_that_is_not_acked_in_time_fails_before_the_person(desk: Desk) -> None:
-    gate = asyncio.Event()
+async def test_a_command_that_is_not_acked_in_time_fails_before_the_person() -> None:
+    async with desk_on(LocalSlack(ack_seconds=0.2)) as desk:
+        gate = asyncio.Event()
 
-    @desk.app.command("/article")
-    async def article(ack: AsyncAck) -> None:
-        await gate.wait()
-        await ack("too late")
+        @desk.app.command("/article")
+        async def article(ack: AsyncAck) -> None:
+            await gate.wait()
+            await ack("too late")
 
-    answer = await desk.ana.command(desk.channel, "/article", "x")
+        answer = await desk.ana.command(desk.channel, "/article", "x")
 
-    assert not answer.acked
-    assert desk.ana.notices == ['/article failed with the error "operation_timeout"']
-    assert [(f.kind, f.reason) for f in desk.slack.ack_failures] == [("slash_commands", "timeout")]
-    gate.set()
-    await desk.slack.wait_for(lambda: desk.slack.ack_failures[0].late_after)
-    assert desk.ana.ephemerals == []
+        assert not answer.acked
+        assert desk.ana.notices == ['/article failed with the error "operation_timeout"']
+        assert [(f.kind, f.reason) for f in desk.slack.ack_failures] == [("slash_commands", "timeout")]
+        gate.set()
+        await desk.slack.wait_for(lambda: desk.slack.ack_failures[0].late_after)
+        assert desk.ana.ephemerals == []
 
 
 async def test_a_command_without_a_running_app_fails_at_once() -> None:
@@ -181,26 +123,27 @@ async def test_a_mention_arrives_twice_with_two_event_ids(desk: Desk, text: str)
     assert said.text == f"<@{desk.slack.bot.id}> {text}"
 
 
-async def test_an_event_that_nobody_acks_comes_again_with_its_event_id(desk: Desk) -> None:
-    heard: list[str] = []
+async def test_an_event_that_nobody_acks_comes_again_with_its_event_id() -> None:
+    async with desk_on(LocalSlack(ack_seconds=0.5, retry_after=(0, 0, 0))) as desk:
+        heard: list[str] = []
 
-    @desk.app.middleware
-    async def lose_the_first(body: Json, next_: Callable[[], Awaitable[None]]) -> BoltResponse | None:
-        heard.append(body["event_id"])
-        if len(heard) == 1:
-            return BoltResponse(status=503)  # Bolt sends no ack then
-        await next_()
-        return None
+        @desk.app.middleware
+        async def lose_the_first(body: Json, next_: Callable[[], Awaitable[None]]) -> BoltResponse | None:
+            heard.append(body["event_id"])
+            if len(heard) == 1:
+                return BoltResponse(status=503)  # Bolt sends no ack then
+            await next_()
+            return None
 
-    @desk.app.event("message")
-    async def listener() -> None: ...
+        @desk.app.event("message")
+        async def listener() -> None: ...
 
-    said = await desk.ana.say(desk.channel, "approve")
-    await desk.slack.wait_for(lambda: desk.slack.events_about(said)[0].acked)
+        said = await desk.ana.say(desk.channel, "approve")
+        await desk.slack.wait_for(lambda: desk.slack.events_about(said)[0].acked)
 
-    assert len(heard) == 2
-    assert len(set(heard)) == 1
-    assert [f.reason for f in desk.slack.ack_failures] == ["timeout"]
+        assert len(heard) == 2
+        assert len(set(heard)) == 1
+        assert [f.reason for f in desk.slack.ack_failures] == ["timeout"]
 
 
 async def test_redelivery_repeats_the_event_id(desk: Desk) -> None:
@@ -217,94 +160,32 @@ async def test_redelivery_repeats_the_event_id(desk: Desk) -> None:
     assert heard == [desk.slack.events_about(said)[0].id] * 2
 
 
-async def test_a_click_carries_the_value_and_the_place_of_the_button(desk: Desk) -> None:
-    heard: list[Json] = []
-
-    @desk.app.action("approve")
-    async def approve(ack: AsyncAck, body: Json) -> None:
-        await ack()
-        heard.append(body)
-
+async def test_a_deleted_parent_leaves_a_tombstone_and_the_thread_goes_on(desk: Desk) -> None:
     parent = await desk.post(text="status")
-    message = await desk.post(text="Outline 1", thread_ts=parent.ts, blocks=[buttons("Approve", "Cancel")])
-    assert await desk.ana.click(message, "Approve")
+    await desk.ana.say(desk.channel, "approve", thread_ts=parent.ts)
+    await desk.client.chat_delete(channel=desk.channel.id, ts=parent.ts)
+    await desk.post(text="still here", thread_ts=parent.ts)
 
-    await desk.slack.wait_for(lambda: heard)
-    body = heard[0]
-    assert body["actions"][0]["value"] == "Approve:1"
-    assert body["container"]["message_ts"] == body["message"]["ts"] == message.ts
-    assert body["container"]["thread_ts"] == parent.ts
-    assert body["user"]["id"] == desk.ana.id
-
-
-async def test_a_button_that_is_gone_is_clicked_only_on_a_stale_screen(desk: Desk) -> None:
-    heard: list[str] = []
-
-    @desk.app.action("approve")
-    async def approve(ack: AsyncAck, action: Json) -> None:
-        await ack()
-        heard.append(action["value"])
-
-    message = await desk.post(text="Outline 1", blocks=[buttons("Approve")])
-    await desk.client.chat_update(channel=desk.channel.id, ts=message.ts, text="Done", blocks=[])
-
-    with pytest.raises(NotPossible, match="there are: none"):
-        await desk.ana.click(message, "Approve")
-    assert await desk.ana.click(message, "Approve", stale=True)
-    assert heard == ["Approve:1"]
-    assert [m.text for m in desk.slack.revisions(message)] == ["Outline 1", "Done"]
+    texts = [m.text for m in desk.slack.thread(desk.channel, parent.ts)]
+    assert texts == ["This message was deleted.", "approve", "still here"]
+    with pytest.raises(SlackApiError, match="message_not_found"):
+        await desk.client.chat_update(channel=desk.channel.id, ts=parent.ts, text="back")
 
 
-MODAL: Json = {
-    "type": "modal",
-    "callback_id": "changes",
-    "title": {"type": "plain_text", "text": "Request changes"},
-    "submit": {"type": "plain_text", "text": "Send"},
-    "private_metadata": "12:1",
-    "blocks": [
-        {
-            "type": "input",
-            "block_id": "what",
-            "label": {"type": "plain_text", "text": "What to change"},
-            "element": {"type": "plain_text_input", "action_id": "text", "min_length": 3, "max_length": 60},
-        }
+@pytest.mark.parametrize(
+    ("typed", "stored"),
+    [
+        ("see https://example.com/a?b=1&c=2.", "see <https://example.com/a?b=1&amp;c=2>."),
+        ("参见 https://example.com/指南。", "参见 <https://example.com/>指南。"),
+        ("（https://example.com/a）を参照", "（<https://example.com/a>）を参照"),
+        ("<https://example.com/a<b>", "&lt;<https://example.com/a>&lt;b&gt;"),
+        ("a < b && <!channel>", "a &lt; b &amp;&amp; &lt;!channel&gt;"),
     ],
-}
-
-
-@EACH_LANGUAGE
-async def test_a_modal_opens_refuses_empty_words_and_sends_them_whole(desk: Desk, text: str) -> None:
-    heard: list[Json] = []
-
-    @desk.app.action("change")
-    async def change(ack: AsyncAck, body: Json) -> None:
-        await ack()
-        await desk.client.views_open(trigger_id=body["trigger_id"], view=MODAL)
-
-    @desk.app.view("changes")
-    async def changes(ack: AsyncAck, view: Json) -> None:
-        heard.append(view)
-        if len(heard) == 1:
-            await ack(response_action="errors", errors={"what": "Say more."})
-        else:
-            await ack()
-
-    await desk.ana.click(await desk.post(text="Outline 1", blocks=[buttons("Change")]), "Change")
-    (view,) = await desk.slack.wait_for(lambda: desk.ana.open_views)
-    with pytest.raises(NotPossible, match="required"):
-        await desk.ana.submit(view)
-    with pytest.raises(NotPossible, match="at least 3"):
-        await desk.ana.submit(view, {"what": "x"})
-    with pytest.raises(NotPossible, match="at most 60"):
-        await desk.ana.submit(view, {"what": "好" * 61})
-    assert heard == []
-
-    assert (await desk.ana.submit(view, {"what/text": text})).errors == {"what": "Say more."}
-    assert desk.ana.open_views == [view]
-    assert (await desk.ana.submit(view, {"what/text": text})).acked
-    assert desk.ana.open_views == []
-    assert heard[1]["state"]["values"]["what"]["text"]["value"] == text
-    assert heard[1]["private_metadata"] == "12:1"
+)
+async def test_typed_text_is_stored_as_slack_stores_it(desk: Desk, typed: str, stored: str) -> None:
+    said = await desk.ana.say(desk.channel, typed)
+    assert said.text == stored
+    assert "".join(plain_text(said).split()) == "".join(typed.split())
 
 
 async def test_a_file_is_uploaded_and_shared_in_a_thread(desk: Desk) -> None:

@@ -1,8 +1,11 @@
 """The bounds of Block Kit, messages and views, each with an input that just fits and one that does not."""
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bot.local_slack.limits import Refusal, check_blocks, check_message, check_view
 from bot.local_slack.plain_text import notifies, plain_text
@@ -297,3 +300,52 @@ def test_every_kind_of_block_reads_as_text() -> None:
 
 def test_a_message_without_blocks_reads_as_its_text() -> None:
     assert plain_text(message("a &lt; b &amp;&amp; c")) == "a < b && c"
+
+
+KEYS = st.sampled_from(
+    [
+        "type",
+        "text",
+        "elements",
+        "blocks",
+        "block_id",
+        "action_id",
+        "rows",
+        "options",
+        "style",
+        "title",
+        "url",
+    ]
+)
+WORDS = st.sampled_from(
+    [
+        "section",
+        "actions",
+        "button",
+        "table",
+        "rich_text",
+        "rich_text_list",
+        "mrkdwn",
+        "plain_text",
+        "modal",
+        "字",
+    ]
+)
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | WORDS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=5),
+    max_leaves=20,
+)
+
+
+@settings(derandomize=True, database=None, deadline=None, max_examples=300)
+@given(ANYTHING)
+def test_whatever_comes_is_taken_or_refused_and_breaks_nothing(anything: Any) -> None:
+    for check in (
+        lambda: check_blocks([anything]),
+        lambda: check_message(anything, anything, metadata=anything),
+        lambda: check_view(anything, "modal"),
+        lambda: check_view({**modal(), "blocks": anything}, "modal"),
+    ):
+        with suppress(Refusal):
+            check()

@@ -293,3 +293,50 @@ async def test_people_cannot_do_what_slack_does_not_let_them(call: Caller) -> No
         await call.bo.command(call.places["secret"], "/article", "x")
     with pytest.raises(NotPossible, match="starts a thread"):
         await call.ana.say(call.places["articles"], "hello", thread_ts="1.0")
+
+
+async def test_the_bot_sees_the_channels_it_may_know_of(call: Caller) -> None:
+    async def names(**args: Any) -> list[str]:
+        answer = await call.form("conversations.list", **args)
+        return [channel["name"] for channel in answer["channels"]]
+
+    assert await names() == ["articles", "strange", "old", "news"]
+    assert await names(types="private_channel") == ["our-secret"]
+    assert await names(exclude_archived="true", limit="2") == ["articles", "strange"]
+    assert (await call.form("conversations.list", types="rooms"))["error"] == "invalid_types"
+    assert (await call.form("conversations.list", types="im"))["error"] == "missing_scope"
+
+    shown = await call.form("conversations.info", channel=call.places["strange"].id, include_num_members="1")
+    assert (shown["channel"]["is_member"], shown["channel"]["num_members"]) == (False, 1)
+    hidden = await call.form("conversations.info", channel=call.places["secret"].id)
+    assert hidden["error"] == "channel_not_found"
+    members = await call.form("conversations.members", channel=call.places["articles"].id)
+    assert members["members"] == [call.ana.id, call.slack.bot.id]
+
+
+async def test_a_direct_conversation_is_opened_once(call: Caller) -> None:
+    opened = [(await call("conversations.open", users=call.ana.id))["channel"]["id"] for _ in range(2)]
+    assert opened[0] == opened[1] == call.slack.dm(call.ana).id
+    posted = await call("chat.postMessage", channel=call.ana.id, text="for you")
+    assert posted["channel"] == opened[0]
+    assert (await call("conversations.open"))["error"] == "users_list_not_supplied"
+    assert (await call("conversations.open", users="U0X"))["error"] == "user_not_found"
+    several = f"{call.ana.id},{call.bo.id}"
+    assert (await call("conversations.open", users=several))["error"] == "missing_scope"
+
+
+async def test_the_history_is_newest_first_and_without_replies(call: Caller) -> None:
+    first = await call.ana.say(call.places["articles"], "first")
+    await call.ana.say(call.places["articles"], "in the thread", thread_ts=first.ts)
+    shared = await call.ana.say(call.places["articles"], "shared", thread_ts=first.ts, broadcast=True)
+    last = await call.ana.say(call.places["articles"], "last")
+
+    async def texts(**args: Any) -> list[str]:
+        answer = await call("conversations.history", channel=first.channel, **args)
+        return [message["text"] for message in answer["messages"]]
+
+    assert await texts() == ["last", "shared", "first"]
+    assert await texts(oldest=first.ts, latest=last.ts) == ["shared"]
+    assert await texts(oldest=shared.ts, inclusive=True) == ["last", "shared"]
+    wrong = await call("conversations.history", channel=first.channel, oldest="yesterday")
+    assert wrong["error"] == "invalid_ts_oldest"

@@ -57,7 +57,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 async def place(clock: Clock) -> AsyncIterator[Place]:
-    async with LocalSlack(clock=clock, ack_seconds=0.3, retry_after=(0, 60)) as slack:
+    async with LocalSlack(clock=clock) as slack:
         yield Place(slack, clock)
 
 
@@ -245,18 +245,23 @@ async def test_hello_counts_the_connections_and_each_event_goes_to_one_of_them(
     await place.slack.wait_for(lambda: len(place.slack.ack_times) == 3)
 
 
-async def test_an_event_is_retried_with_its_id_and_its_number(place: Place, socket: Socket) -> None:
-    connection = await socket.open()
-    await connection.receive_json()
-    await place.ana.say(place.channel, "approve")
-    first, again = await connection.receive_json(), await connection.receive_json()
-    assert first["envelope_id"] != again["envelope_id"]
-    assert first["payload"] == again["payload"]
-    assert (first["retry_attempt"], again["retry_attempt"], again["retry_reason"]) == (0, 1, "timeout")
+async def test_an_event_is_retried_with_its_id_and_its_number(clock: Clock) -> None:
+    async with (
+        LocalSlack(clock=clock, ack_seconds=0.2, retry_after=(0, 60)) as slack,
+        aiohttp.ClientSession() as session,
+    ):
+        place = Place(slack, clock)
+        connection = await Socket(place, session).open()
+        await connection.receive_json()
+        await place.ana.say(place.channel, "approve")
+        first, again = await connection.receive_json(), await connection.receive_json()
+        assert first["envelope_id"] != again["envelope_id"]
+        assert first["payload"] == again["payload"]
+        assert (first["retry_attempt"], again["retry_attempt"], again["retry_reason"]) == (0, 1, "timeout")
 
-    await connection.send_json({"envelope_id": first["envelope_id"]})
-    failure = await place.slack.wait_for(lambda: place.slack.ack_failures)
-    await place.slack.wait_for(lambda: failure[0].late_after)
+        await connection.send_json({"envelope_id": first["envelope_id"]})
+        failures = await slack.wait_for(lambda: slack.ack_failures)
+        await slack.wait_for(lambda: failures[0].late_after)
 
 
 async def test_an_ack_with_words_that_nobody_asked_for_is_complained_of(place: Place, socket: Socket) -> None:
@@ -347,3 +352,16 @@ async def test_waiting_in_vain_shows_what_was_said_last(place: Place) -> None:
     await place.post("the last words")
     with pytest.raises(WaitedInVain, match="the last words"):
         await place.slack.wait_for(lambda: False, timeout=0.05)
+
+
+async def test_after_an_outage_everything_is_where_it_was(place: Place, socket: Socket) -> None:
+    connection = await socket.open()
+    await place.post("before")
+    await place.slack.stop()
+    with pytest.raises(aiohttp.ClientError):
+        await place.post("lost")
+    await place.slack.start()
+    await place.post("after")
+    assert place.texts == ["before", "after"]
+    assert place.slack.connections == 0
+    await connection.close()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.errors import Code
-from bot.render import plain
+from bot.elements import plain
 from bot.texts import TEXTS, TextError, failure, parameters, say, say_elements, say_plain
 from knowledge.article import Action, Language, Mode, Status
 
@@ -46,9 +46,8 @@ def test_chinese_and_japanese_texts_are_not_the_english_ones() -> None:
 
 
 def test_every_text_that_the_code_names_exists() -> None:
-    call = re.compile(
-        r'(?:say(?:_plain|_elements)?\(\s*[\w."]+,\s*|(?:Reply|BadCommand)\(\s*|_labelled\(language, )"(\w+)"'
-    )
+    said = r'(?<![.\w])say(?:_plain|_elements)?\(\s*[\w."]+,\s*'
+    call = re.compile(rf'(?:{said}|(?:Reply|BadCommand)\(\s*|_labelled\(language, )"(\w+)"')
     named = {key for path in BOT.rglob("*.py") for key in call.findall(path.read_text(encoding="utf-8"))}
     assert "not_full_member" in named
     assert named <= set(TEXTS)

@@ -1,0 +1,120 @@
+"""The reviewer: reads a draft against its evidence and against what people asked for."""
+
+import re
+from collections.abc import Sequence
+
+from pydantic_ai import Agent, ModelRetry, ToolOutput
+
+from agents.call import RETRIES, ask
+from agents.contracts import AnalysisResult, DraftResult, ResearchResult, ReviewIssue, ReviewResult
+from agents.desk import Desk, StandingRequest
+from agents.evidence import evidence, gaps, issue, outline, requests_of_people
+from agents.prompt import element, instructions, prompt, restored, tag, topic_and_language
+from agents.wire import ReviewAnswer
+from knowledge.language import Language
+
+_TEXTS = 24_000  # characters of passages against which a draft is read
+
+_reviewer = Agent(
+    name="reviewer",
+    instructions=instructions("reviewer"),
+    output_type=ToolOutput(ReviewAnswer, name="return_review", strict=True),
+    retries={"output": RETRIES},
+)
+
+
+@_reviewer.output_validator
+def _keeps_the_rules(answer: ReviewAnswer) -> ReviewAnswer:
+    if answer.decision != "approve" and not answer.issues:
+        raise ModelRetry(
+            f"The decision is {answer.decision} without an issue. Name at least one issue that says what to "
+            "change, or approve."
+        )
+    if answer.decision == "approve" and any(found.severity == "high" for found in answer.issues):
+        raise ModelRetry(
+            "The decision is approve with an issue of high severity. Decide revise or research, or give the "
+            "issue the severity that it has."
+        )
+    return answer
+
+
+async def review(
+    topic: str,
+    language: Language,
+    research: ResearchResult,
+    analysis: AnalysisResult,
+    draft: DraftResult,
+    *,
+    requests: Sequence[StandingRequest],
+    last: ReviewResult | None,
+    desk: Desk,
+) -> ReviewResult:
+    """What a careful editor would say of a draft. `last` is the review before. Raises AgentError."""
+    headings = [section.heading for section in draft.sections]
+    answer = await ask(
+        _reviewer,
+        prompt(
+            [
+                topic_and_language(topic, language),
+                outline(analysis.outline),
+                *gaps(analysis),
+                evidence(research, about=draft.content, texts=_TEXTS),
+                element(
+                    "draft",
+                    tag("title", draft.title),
+                    tag("description", draft.description),
+                    *(
+                        element(
+                            "section",
+                            tag("heading", section.heading),
+                            tag("content", section.content),
+                            number=number,
+                        )
+                        for number, section in enumerate(draft.sections, start=1)
+                    ),
+                ),
+                *requests_of_people(requests),
+                ""
+                if last is None
+                else element(
+                    "previous",
+                    *(issue(found, headings) for found in last.issues),
+                    tag("feedback", last.feedback),
+                ),
+            ]
+        ),
+        model=desk.models.reviewer,
+        deps=None,
+        desk=desk,
+        step="review",
+    )
+    return ReviewResult(
+        decision=answer.decision,
+        score=answer.score,
+        issues=[
+            ReviewIssue(
+                severity=found.severity,
+                description=restored(found.description.strip()),
+                suggested_fix=restored(found.suggested_fix.strip()),
+                section=section_named(found.section, headings),
+            )
+            for found in answer.issues
+        ],
+        feedback=restored(answer.feedback.strip()),
+    )
+
+
+def section_named(name: str | None, headings: Sequence[str]) -> str | None:
+    """The heading that a model means by a number or a heading; None when it means none of them."""
+    if name is None:
+        return None
+    said = " ".join(name.split())
+    number = re.fullmatch(r"(?:§|#|(?:the )?section|第)?\s*(\d{1,3})\s*[.)節节章]?", said, re.IGNORECASE)
+    if number:
+        at = int(number[1])
+        return headings[at - 1] if 1 <= at <= len(headings) else None
+    bare = re.sub(r"^(?:#+|§?\s*\d{1,3}[.)、．:：]?)\s*", "", said).casefold()
+    for heading in headings:
+        if heading.casefold() in (said.casefold(), bare):
+            return heading
+    return None

@@ -1,0 +1,57 @@
+"""The addresses beside the Web API: answers to response_urls, uploads, and files to download."""
+
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from bot.local_slack.file_methods import receive_upload, visible_file
+from bot.local_slack.limits import Refusal
+from bot.local_slack.methods import Parts
+
+LOGIN_PAGE = "<!DOCTYPE html><title>Sign in to Slack</title><p>Sign in to see this file.</p>"
+
+
+@dataclass
+class Addresses:
+    parts: Parts
+
+    async def respond(self, request: web.Request) -> web.Response:
+        """POST /response/{token}: 200, 404 once it is spent, 400 for what Slack does not take."""
+        try:
+            body = await request.json()
+            if not isinstance(body, dict):
+                raise Refusal("invalid_payload")
+            self.parts.response_urls.answer(request.match_info["token"], body)
+        except ValueError:
+            return web.Response(status=400, text="invalid_payload")
+        except Refusal as refusal:
+            status = 404 if refusal.code in ("expired_url", "used_url") else 400
+            return web.json_response({"ok": False, "error": refusal.code}, status=status)
+        return web.Response(text="ok")
+
+    async def upload(self, request: web.Request) -> web.Response:
+        """POST /upload/v1/{file}: the bytes, plain or in a form."""
+        if request.content_type == "multipart/form-data":
+            fields = [one for one in (await request.post()).values() if isinstance(one, web.FileField)]
+            content = fields[0].file.read() if fields else b""
+        else:
+            content = await request.read()
+        try:
+            receive_upload(self.parts, request.match_info["file"], content)
+        except Refusal as refusal:
+            return web.Response(status=400, text=str(refusal))
+        return web.Response(text=f"OK - {len(content)}")
+
+    async def download(self, request: web.Request) -> web.Response:
+        """GET /files-pri/{team}-{file}/…: the bytes.
+
+        Without the token or its scope Slack answers 200 with a page to sign in, and so does this.
+        """
+        authorized = request.headers.get("Authorization") == f"Bearer {self.parts.app.bot_token}"
+        if not authorized or "files:read" not in self.parts.app.scopes:
+            return web.Response(text=LOGIN_PAGE, content_type="text/html")
+        try:
+            file = visible_file(self.parts, request.match_info["file"].rpartition("-")[2])
+        except Refusal:
+            return web.Response(status=404)
+        return web.Response(body=file.content, content_type="application/octet-stream")

@@ -1,0 +1,223 @@
+"""`python -m bot …` as its users run it: a process, its output, its exit code."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from bot.local_slack.server import LocalSlack
+from tests.e2e.desk import TOPICS
+
+PATIENCE = 90.0
+
+
+@dataclass(frozen=True)
+class Ran:
+    code: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True)
+class Bot:
+    """Starts `python -m bot` from the root, with nothing but these settings."""
+
+    root: Path
+    settings: Mapping[str, str]
+
+    async def start(self, *arguments: str, **settings: str) -> asyncio.subprocess.Process:
+        environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "bot", *arguments),
+            cwd=self.root,
+            env={**environment, **self.settings, **settings},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+
+    async def run(self, *arguments: str, **settings: str) -> Ran:
+        process = await self.start(*arguments, **settings)
+        async with asyncio.timeout(PATIENCE):
+            out, err = await process.communicate()
+        assert process.returncode is not None
+        return Ran(process.returncode, out.decode(), err.decode())
+
+
+@pytest.fixture
+def bot(pytestconfig: pytest.Config, dsn: str, home: Path) -> Bot:
+    return Bot(
+        pytestconfig.rootpath,
+        {
+            "DATABASE_URL": dsn,
+            "COPYDESK_HOME": str(home),
+            "COPYDESK_EMBEDDING_MODEL": "none",
+            "LOG_LEVEL": "WARNING",
+        },
+    )
+
+
+def one_sentence(ran: Ran, *words: str) -> None:
+    """Failed, with one line that holds these words, and no traceback."""
+    assert ran.code == 1, ran
+    assert ran.out == ""
+    [line] = ran.err.strip().splitlines()
+    for word in words:
+        assert word in line
+
+
+async def test_ingest_search_and_articles_speak_json(bot: Bot, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "en.md").write_text("# Argon2id\n\nArgon2id needs memory, so a GPU gains little by it.\n")
+    (notes / "zh.md").write_text("# 密码\n\nArgon2id 需要大量内存，因此 GPU 占不到便宜。\n")
+    (notes / "ja.md").write_text("# パスワード\n\nArgon2id は大量のメモリを使うため、GPU の利点が小さい。\n")
+    first = await bot.run("ingest", str(notes), "--json")
+    assert json.loads(first.out) == {
+        "added": 3, "updated": 0, "unchanged": 0, "removed": 0, "failed": [], "chunks": 3
+    }  # fmt: skip
+    again = await bot.run("ingest", str(notes))
+    assert again.code == 0
+    assert "3 unchanged" in again.out
+    found = await bot.run("search", "为什么 GPU 破解 Argon2id 很慢", "--json", "--k", "2")
+    [best, *_] = json.loads(found.out)
+    assert set(best) >= {
+        *("rank", "score", "text", "title", "url", "path", "heading", "document_id", "chunk_id", "lang")
+    }
+    assert (best["rank"], best["lang"], best["title"]) == (1, "zh", "密码")
+    assert json.loads((await bot.run("articles", "--json")).out) == []
+    nothing = await bot.run("search", "sourdough starter")
+    assert (nothing.code, nothing.out) == (0, "Nothing in the knowledge base is about that.\n")
+
+
+async def test_what_cannot_be_ingested_is_listed_and_the_rest_is_in(bot: Bot, tmp_path: Path) -> None:
+    good = tmp_path / "good.txt"
+    good.write_text("Argon2id won the Password Hashing Competition in 2015.")
+    (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.7\nnothing that a reader could use")
+    (tmp_path / "binary.md").write_bytes(bytes(range(256)) * 8)
+    paths = [str(tmp_path / name) for name in ("good.txt", "broken.pdf", "binary.md", "nowhere")]
+    ran = await bot.run("ingest", *paths)
+    assert ran.code == 0
+    assert "1 added" in ran.out
+    for path in paths[1:]:
+        [line] = [line for line in ran.out.splitlines() if path in line]
+        assert re.search(r"\(.{10,}\)$", line)
+    assert "Traceback" not in ran.err
+
+
+async def test_when_nothing_of_it_can_be_ingested_the_command_fails(bot: Bot, tmp_path: Path) -> None:
+    ran = await bot.run("ingest", str(tmp_path / "nowhere"))
+    assert ran.code == 1
+    assert "nowhere" in ran.out
+
+
+async def test_an_unknown_article_is_named(bot: Bot) -> None:
+    one_sentence(await bot.run("article", "7"), "7", "articles")
+
+
+async def test_wrong_usage_is_code_2(bot: Bot) -> None:
+    for arguments in ((), ("fly",), ("search", "x", "--k", "0"), ("article", "seven")):
+        assert (await bot.run(*arguments)).code == 2
+
+
+async def test_a_wrong_setting_is_one_sentence(bot: Bot) -> None:
+    one_sentence(await bot.run("articles", COPYDESK_MODE="fast"), "COPYDESK_MODE=fast", "supervised")
+
+
+async def test_a_database_that_is_down_is_one_sentence_without_its_password(bot: Bot) -> None:
+    ran = await bot.run("articles", DATABASE_URL="postgresql://ana:secret@127.0.0.1:1/copydesk")
+    one_sentence(ran, "127.0.0.1", "1")
+    assert "secret" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({}, ("SLACK_BOT_TOKEN", "manifest.yml")),
+        ({"SLACK_BOT_TOKEN": "xoxb-wrong", "SLACK_APP_TOKEN": "xapp-wrong"}, ("SLACK_BOT_TOKEN", "invalid_auth")),
+        ({"SLACK_BOT_TOKEN": "right", "SLACK_APP_TOKEN": "xapp-wrong"}, ("SLACK_APP_TOKEN", "invalid_auth")),
+    ],
+)
+async def test_a_wrong_token_stops_the_start_with_where_to_find_the_right_one(
+    bot: Bot, settings: dict[str, str], words: tuple[str, ...]
+) -> None:
+    async with LocalSlack() as slack:
+        given = {name: slack.bot_token if token == "right" else token for name, token in settings.items()}
+        one_sentence(await bot.run("serve", SLACK_API_URL=slack.base_url, **given), *words)
+
+
+async def test_a_slack_that_cannot_be_reached_is_one_sentence(bot: Bot) -> None:
+    ran = await bot.run(
+        "serve", SLACK_API_URL="http://127.0.0.1:1/api", SLACK_BOT_TOKEN="xoxb-1", SLACK_APP_TOKEN="xapp-1"
+    )
+    one_sentence(ran, "http://127.0.0.1:1/api/")
+
+
+async def test_serve_and_worker_share_the_work_and_stop_when_told(
+    bot: Bot, tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    await bot.run("ingest", str(pytestconfig.rootpath / "knowledge" / "sample"))
+    async with LocalSlack() as slack, asyncio.timeout(PATIENCE):
+        ana = slack.add_person("Ana")
+        channel = slack.add_channel("articles", [ana, slack.bot])
+        tokens = {
+            "SLACK_API_URL": slack.base_url,
+            "SLACK_BOT_TOKEN": slack.bot_token,
+            "SLACK_APP_TOKEN": slack.app_token,
+        }
+        serving = await bot.start("serve", "--no-worker", **tokens)
+        working = await bot.start("worker")
+        for process in (serving, working):
+            assert process.stdout is not None
+            assert b"ready" in await process.stdout.readline()
+        await ana.command(channel, "/article", TOPICS["en"])
+        await slack.wait_for(
+            lambda: any("Outline 1" in message.text for message in slack.workspace.all_messages(channel.id)),
+            PATIENCE,
+        )
+        for process in (serving, working):
+            process.send_signal(signal.SIGTERM)
+            _, err = await process.communicate()
+            assert process.returncode == 0, err.decode()
+
+
+async def test_the_demo_takes_a_topic_to_an_article(bot: Bot, home: Path) -> None:
+    ran = await bot.run("demo", "--yes", DATABASE_URL="postgresql://nobody@127.0.0.1:1/ignored")
+    assert ran.code == 0, ran
+    for part in ("/article Why should Go", "Outline 1", "revise: move section", "Outline 2", "Draft 1", "Review:"):
+        assert part in ran.out
+    file = Path(ran.out.strip().splitlines()[-1].split(": ", 1)[1])
+    assert file.is_relative_to(home)
+    assert file.read_text().startswith("---\ntitle:")
+
+
+async def test_the_demo_works_on_another_field(bot: Bot, tmp_path: Path) -> None:
+    folder = tmp_path / "baking"
+    folder.mkdir()
+    (folder / "starter.md").write_text(
+        "# Keeping a sourdough starter\n\n## Feeding\n\nA sourdough starter at room temperature is fed once a day. "
+        "Bakers feed it equal weights of flour and water.\n\n## Cold storage\n\nA sourdough starter in the "
+        "refrigerator is fed once a week. The cold slows yeast and bacteria down.\n\n## Signs of life\n\n"
+        "A healthy sourdough starter doubles within six hours of feeding.\n"
+    )
+    (folder / "loaf.md").write_text(
+        "# The daily loaf\n\n## Starter\n\nA loaf needs an active sourdough starter, fed the evening before. "
+        "A sluggish sourdough starter makes a dense loaf.\n\n## Timing\n\nThe dough rises four hours at 24 degrees.\n"
+    )
+    ran = await bot.run("demo", "How is a sourdough starter kept alive?", "--yes", "--knowledge", str(folder))
+    assert ran.code == 0, ran
+    assert "fed once a week" in ran.out or "fed once a week" in Path(ran.out.split(": ")[-1].strip()).read_text()
+
+
+async def test_a_demo_with_nothing_to_read_says_so(bot: Bot, tmp_path: Path) -> None:
+    ran = await bot.run("demo", "x", "--yes", "--knowledge", str(tmp_path / "nowhere"))
+    assert ran.code == 1
+    assert "nowhere" in ran.out
+    assert "Traceback" not in ran.err
