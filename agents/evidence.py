@@ -2,7 +2,14 @@
 
 from collections.abc import Collection, Sequence
 
-from agents.contracts import AnalysisResult, Finding, OutlineSection, ResearchResult, ReviewIssue, SourcePassage
+from agents.contracts import (
+    AnalysisResult,
+    Finding,
+    OutlineSection,
+    ResearchResult,
+    ReviewIssue,
+    SourcePassage,
+)
 from agents.desk import StandingRequest
 from agents.prompt import element, harmless, tag
 from knowledge.tokens import tokens

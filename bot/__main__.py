@@ -36,6 +36,7 @@ def parser() -> argparse.ArgumentParser:
 
     ingest = commands.add_parser("ingest", help="add files and folders to the knowledge base")
     ingest.add_argument("paths", nargs="+", metavar="PATH")
+    ingest.add_argument("--prune", action="store_true", help="forget files that are gone from the folders")
     ingest.add_argument("--json", action="store_true", help="the summary as JSON")
 
     search = commands.add_parser("search", help="what the research agent would see")
@@ -80,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             case "worker":
                 return asyncio.run(cli.worker(settings))
             case "ingest":
-                return asyncio.run(cli.ingest(settings, given.paths, as_json=given.json))
+                return asyncio.run(cli.ingest(settings, given.paths, prune=given.prune, as_json=given.json))
             case "search":
                 return asyncio.run(cli.search(settings, given.query, k=given.k, as_json=given.json))
             case "articles":

@@ -4,7 +4,6 @@ import difflib
 from datetime import UTC, datetime
 
 from agents.citations import cited_ids
-
 from agents.contracts import AnalysisResult, DraftResult, ResearchResult, ReviewResult
 from bot.article_file import filename, word_count, words
 from bot.messages import (

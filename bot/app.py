@@ -8,11 +8,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from agents.models import models_from
 from pydantic_ai import Embedder
 from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 
+from agents.models import models_from
 from bot.background import Background
 from bot.jobs import build_jobs, run_worker
 from bot.legs import Legs, Limits

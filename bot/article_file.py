@@ -7,7 +7,7 @@ from datetime import date
 import yaml
 
 from agents.contracts import DraftResult, Source
-from knowledge.article import Language
+from knowledge.language import Language
 
 _SOURCES_HEADING: dict[Language, str] = {"en": "Sources", "zh": "来源", "ja": "出典"}
 

@@ -15,7 +15,8 @@ from bot.messages import AnyMessage, DraftMessage, FileMessage, NoteMessage, Out
 from bot.render import escape, inline
 from bot.status_line import status_line
 from bot.texts import say, say_elements, say_plain
-from knowledge.article import FOLLOWS, Article, Language, On, Status
+from knowledge.article import FOLLOWS, Article, On, Status
+from knowledge.language import Language
 
 # Action ids of the buttons; the modal's callback id is that of the button which opens it.
 APPROVE = "approve"

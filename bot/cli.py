@@ -58,9 +58,9 @@ async def worker(settings: Settings) -> int:
     return 0
 
 
-async def ingest(settings: Settings, paths: Sequence[str], *, as_json: bool) -> int:
+async def ingest(settings: Settings, paths: Sequence[str], *, prune: bool, as_json: bool) -> int:
     async with open_knowledge(settings) as knowledge:
-        report = await ingest_with_bar(knowledge, [Path(path) for path in paths])
+        report = await ingest_with_bar(knowledge, [Path(path) for path in paths], prune=prune)
         count = await knowledge.documents.count()
     if as_json:
         print(report.model_dump_json())
@@ -71,7 +71,7 @@ async def ingest(settings: Settings, paths: Sequence[str], *, as_json: bool) -> 
     return 0 if report.added + report.updated + report.unchanged else 1
 
 
-async def ingest_with_bar(knowledge: Knowledge, paths: Sequence[Path]) -> IngestReport:
+async def ingest_with_bar(knowledge: Knowledge, paths: Sequence[Path], *, prune: bool) -> IngestReport:
     """Ingest with a progress bar on stderr, where there is a terminal."""
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[chunks]} passages"))
     console = Console(stderr=True)
@@ -81,7 +81,7 @@ async def ingest_with_bar(knowledge: Knowledge, paths: Sequence[Path]) -> Ingest
         def progress(done: IngestProgress) -> None:
             bar.update(task, completed=done.done, total=done.total, chunks=done.chunks)
 
-        return await knowledge.documents.ingest(paths, progress=progress)
+        return await knowledge.documents.ingest(paths, prune=prune, progress=progress)
 
 
 def ingest_summary(report: IngestReport) -> str:

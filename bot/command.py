@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bot.slack_text import INVISIBLE, plain, readable
-from knowledge.article import Language
+from knowledge.language import Language
 
 # A topic is asked of the search, stands in the first line of the status message and in every list. Two long
 # sentences fit; what is longer is a brief, and belongs into the thread as `revise: …`.
@@ -97,7 +97,7 @@ def read_command(text: str) -> Command:
     return _topic(_unquoted(said), auto=auto)
 
 
-def language_of(topic: str) -> Language:
+def topic_language(topic: str) -> Language:
     """The language of the article on `topic`: any kana is Japanese, any Han Chinese, the rest English.
 
     Other than in documents (`knowledge.language`) words in Latin letters do not count: topics are full of

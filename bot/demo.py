@@ -21,9 +21,11 @@ from bot.local_slack.people import Person
 from bot.local_slack.plain_text import plain_text
 from bot.local_slack.server import LocalSlack
 from bot.local_slack.workspace import Channel, Message
+from bot.manifest import bot_events, bot_scopes
 from bot.settings import Settings, default_home
-from knowledge.article import Article, Language, Status
+from knowledge.article import Article, Status
 from knowledge.embeddings import embed_pending
+from knowledge.language import Language
 from knowledge.outbox import Outbox
 
 SAMPLE = Path(__file__).parent.parent / "knowledge" / "sample"
@@ -79,7 +81,7 @@ async def run_demo(topic: str, *, scripted: bool, knowledge: Path | None, model:
     folder = _fresh_folder()
     # What happens shows in the thread; the log is for what nobody foresaw.
     logging.basicConfig(filename=folder / "demo.log", level="INFO", force=True)
-    async with LocalSlack() as slack:
+    async with LocalSlack(scopes=bot_scopes(), events=bot_events()) as slack:
         ana = slack.add_person("Ana")
         settings = DemoSettings(
             home=folder,

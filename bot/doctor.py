@@ -2,18 +2,14 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
-import yaml
-
 from bot.app import open_knowledge
+from bot.manifest import bot_scopes
 from bot.settings import Settings
 from bot.slack import NotNow, Refused, SlackChannel, slack_client
 from knowledge.database import DatabaseError, check
 from knowledge.embedded import EmbeddedError
-
-MANIFEST = Path(__file__).parent.parent / "manifest.yml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +76,7 @@ async def _slack(settings: Settings) -> AsyncIterator[Finding]:
     except NotNow as error:
         yield Finding("✗", f"Slack cannot be reached at {settings.slack_api_url} ({error})")
         return
-    wanted = set(yaml.safe_load(MANIFEST.read_text())["oauth_config"]["scopes"]["bot"])
-    lacking = sorted(wanted - granted)
+    lacking = sorted(set(bot_scopes()) - granted)
     if lacking:
         yield Finding("✗", f"Slack: {team}, but without {', '.join(lacking)}: add them and reinstall the app")
     else:

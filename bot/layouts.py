@@ -9,7 +9,7 @@ from bot.fitting import is_blank, shares, shorten, size
 from bot.messages import DraftMessage, OutlineMessage, SectionSummary
 from bot.render import HEADER_CHARACTERS, inline, quoted
 from bot.texts import TEXTS, say_elements, say_plain
-from knowledge.article import Language
+from knowledge.language import Language
 
 # JSON characters that one item, and one text in it, may take where there is not room for all.
 ITEM, TEXT = 700, 600

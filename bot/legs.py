@@ -23,8 +23,8 @@ from bot import announcements
 from bot.article_file import to_markdown, word_count
 from bot.decisions import carry_on, missing_evidence
 from bot.messages import Progress
-from bot.texts import failure
-from knowledge.article import AT_WORK, Action, Article, ArticleError, Mode, Status
+from bot.texts import failure, say_plain
+from knowledge.article import AT_WORK, Action, Article, ArticleError, Decision, Mode, Status
 from knowledge.articles import Articles, Change, Moved, NewVersion
 from knowledge.search import Search
 
@@ -220,7 +220,7 @@ class Legs:
         await self._conclude(article, desk, conclusion)
 
     def _after_review(self, article: Article, result: ReviewResult) -> tuple[Status, str | None]:
-        """Supervised: people decide. Auto: the reviewer, up to the caps; out of research rounds it revises."""
+        """Supervised: people decide. Auto: the reviewer, up to the caps; with no research left it revises."""
         if article.mode is Mode.SUPERVISED or result.decision == "approve":
             return Status.AWAITING_APPROVAL, None
         if article.review_count >= self._limits.max_reviews:
@@ -348,10 +348,13 @@ def _review_of(article: Article) -> ReviewResult | None:
 
 
 def _requests(article: Article) -> list[StandingRequest]:
-    """Every `revise:` of people so far, oldest first; those without an outcome are to be carried out now."""
+    """Every request of people so far, oldest first; those without an outcome are to be carried out now.
+
+    What was researched for somebody shall also show in the text: it is a request like any other.
+    """
     return [
         StandingRequest(
-            text=decision.text,
+            text=_asked_for(article, decision),
             section=decision.section,
             on=decision.on,
             by=decision.by,
@@ -359,8 +362,15 @@ def _requests(article: Article) -> list[StandingRequest]:
             outcome=decision.outcome,
         )
         for decision in article.decisions
-        if decision.action is Action.REVISE and decision.state != "waiting"
+        if decision.action in (Action.REVISE, Action.RESEARCH) and decision.state != "waiting"
     ]
+
+
+def _asked_for(article: Article, decision: Decision) -> str:
+    if decision.action is Action.REVISE:
+        return decision.text
+    question = decision.text or "; ".join(missing_evidence(article))
+    return say_plain(article.language, "more_on", text=question)
 
 
 def _questions(article: Article) -> list[str]:

@@ -10,7 +10,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from agents.contracts import OutlineSection, ReviewResult, Source
-from knowledge.article import Action, Language, Mode, Status
+from knowledge.article import Action, Mode, Status
+from knowledge.language import Language
 
 
 class Message(BaseModel):

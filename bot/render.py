@@ -12,7 +12,7 @@ from unicodedata import east_asian_width
 
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
-from mdit_py_cjk_friendly import cjk_friendly, is_cjk  # type: ignore[import-untyped]  # it ships no types
+from mdit_py_cjk_friendly import cjk_friendly, is_cjk
 
 from bot.elements import (
     Block,

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Literal
 
-from pydantic import AliasChoices, Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bot.decisions import Approvers, parse_approvers
@@ -23,7 +23,7 @@ class Settings(BaseSettings):
     """Names are those of the environment; the README lists each, and a test compares the two."""
 
     model_config = SettingsConfigDict(
-        env_prefix="COPYDESK_", env_file=".env", extra="ignore", env_ignore_empty=True, populate_by_name=True
+        env_prefix="COPYDESK_", env_file=".env", extra="ignore", populate_by_name=True
     )
 
     # Standard names, shared with other tools.
@@ -32,7 +32,7 @@ class Settings(BaseSettings):
     slack_api_url: str = Field(default="https://slack.com/api/", validation_alias="SLACK_API_URL")
     database_url: str | None = Field(default=None, validation_alias="DATABASE_URL")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
-        default="INFO", validation_alias=AliasChoices("LOG_LEVEL")
+        default="INFO", validation_alias="LOG_LEVEL"
     )
 
     home: Path = Field(default_factory=default_home)
@@ -42,6 +42,12 @@ class Settings(BaseSettings):
     max_research_rounds: int = Field(default=2, ge=0, le=20)
     mode: Literal["supervised", "auto"] = "supervised"
     approvers: str = "anyone"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _empty_is_unset(cls, given: dict[str, object]) -> dict[str, object]:
+        """`NAME=` means not set; but an empty list of approvers is nobody, never everybody."""
+        return {name: value for name, value in given.items() if value != "" or name == "approvers"}
 
     @field_validator("slack_api_url")
     @classmethod

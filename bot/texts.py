@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.elements import Element, is_url, link_element, text_element
-from bot.fitting import clean
+from bot.fitting import clean, shorten
 from bot.render import entities, escape
-from knowledge.article import Language
+from knowledge.language import Language
 
 log = logging.getLogger(__name__)
 
@@ -18,11 +18,12 @@ TEXTS: dict[str, dict[Language, str]] = tomllib.loads(
     Path(__file__).with_name("texts.toml").read_text(encoding="utf-8")
 )
 
+LONGEST_NAME = 80  # of what stands where an id should
+
 _PLACEHOLDER = r"\{(?P<name>\w+)(?::(?P<form>[^{}?]+))?(?:\?(?P<otherwise>[^{}]*))?\}"
 _PART = re.compile(rf"`(?P<code>[^`]+)`|\[(?P<label>[^\]]+)\]\(\{{(?P<link>\w+)\}}\)|{_PLACEHOLDER}")
-_PERSON = re.compile(r"[UW][A-Z0-9]+")
 _NUMBER = re.compile(r"[0-9]{1,15}")
-_GROUP = re.compile(r"S[A-Z0-9]+")
+_ID = re.compile(r"[UWS][A-Z0-9]+")
 
 
 class TextError(Exception):
@@ -153,12 +154,15 @@ def _value_in_form(language: Language, value: str | int, form: str | None) -> It
 
 
 def _mentions(text: str) -> Iterator[Piece]:
-    """Ids become mentions, whatever stands between or instead of them stays words."""
-    for word in re.split(r"(\W+)", text):
-        if _PERSON.fullmatch(word) or _GROUP.fullmatch(word):
-            yield Mention(word)
-        elif word:
-            yield Words(word, foreign=True)
+    """Ids, one or several with commas between them, become mentions; anything else stays words."""
+    ids = text.split(", ")
+    if not all(map(_ID.fullmatch, ids)):
+        yield Words(shorten(text, LONGEST_NAME), foreign=True)
+        return
+    for number, slack_id in enumerate(ids):
+        if number:
+            yield Words(", ")
+        yield Mention(slack_id)
 
 
 def _mrkdwn(piece: Piece) -> str:

@@ -20,9 +20,10 @@ from bot.legs import Limits
 from bot.messages import MESSAGE, Decided, DraftMessage, OutlineMessage
 from bot.replies import NearMiss, Word, read_reply
 from bot.texts import failure, say
-from knowledge.article import Action, Article, ArticleError, Language, Mode, On, Status
+from knowledge.article import Action, Article, ArticleError, Mode, On, Status
 from knowledge.articles import AlreadyHeard, Articles, Change, Moved, NewArticle, NewDecision, Outgoing
 from knowledge.documents import Documents
+from knowledge.language import Language
 
 log = logging.getLogger(__name__)
 
@@ -204,6 +205,8 @@ class Workflow:
         self, article: Article, reply: Reply, user_id: str, key: str, claims: tuple[str, ...]
     ) -> None:
         """Tell one person alone; nothing of the article changes."""
+        if reply.params.get("by") == user_id:
+            return  # a second click of the same person: what the first one did is there to see
         params = dict(reply.params)
         if params.get("link") == "":
             params["link"] = await self._link(article)

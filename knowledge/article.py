@@ -5,6 +5,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
+from knowledge.language import Language
+
 
 class Status(StrEnum):
     """Where an article stands. Two of them wait for people, six are worked on, three are ends."""
@@ -41,7 +43,6 @@ class Action(StrEnum):
 
 
 On = Literal["outline", "draft"]
-Language = Literal["en", "zh", "ja"]
 
 # At work: one leg, one job.
 AT_WORK = frozenset(

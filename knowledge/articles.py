@@ -7,19 +7,9 @@ from typing import Any
 
 import asyncpg
 
-from knowledge.article import (
-    AT_WORK,
-    Action,
-    Article,
-    ArticleError,
-    Decision,
-    Language,
-    Mode,
-    On,
-    Status,
-    may_follow,
-)
+from knowledge.article import AT_WORK, Action, Article, ArticleError, Decision, Mode, On, Status, may_follow
 from knowledge.database import Connection, Pool
+from knowledge.language import Language
 
 # The one procrastinate task that works on articles; `bot.jobs` registers it under this name.
 LEG_TASK = "copydesk.leg"

@@ -35,7 +35,7 @@ class IngestReport(BaseModel):
     added: int = 0
     updated: int = 0
     unchanged: int = 0
-    removed: int = 0  # documents below a given folder whose file is gone
+    removed: int = 0  # with `prune`: documents below a given folder whose file is gone
     failed: list[FailedPath] = []
     chunks: int = 0  # written by this ingest
 
@@ -57,15 +57,19 @@ class Documents:
         self._pool = pool
 
     async def ingest(
-        self, paths: Sequence[Path], *, progress: Callable[[IngestProgress], None] | None = None
+        self,
+        paths: Sequence[Path],
+        *,
+        prune: bool = False,
+        progress: Callable[[IngestProgress], None] | None = None,
     ) -> IngestReport:
         """Bring the knowledge base up to date with these files and folders.
 
         Each document is one transaction: a reader sees it old or new, and what is done stays if the process
         dies. A file whose content stands under another path already is `unchanged`: two copies would look
         like two sources that agree. A file that cannot be read any more keeps its last good text and is
-        `failed`. A given folder without any file is left alone: rather a disk that is not mounted than a
-        wish to forget.
+        `failed`. `prune` removes documents below a given folder whose file is gone; a folder without any file
+        is left alone: rather a disk that is not mounted than a wish to forget.
         """
         found = await asyncio.to_thread(find_files, paths)
         report = IngestReport(failed=found.failed)
@@ -73,7 +77,7 @@ class Documents:
             outcome = await self._ingest_file(file, report)
             if progress:
                 progress(IngestProgress(done, len(found.files), file.path, outcome, report.chunks))
-        for folder in found.folders:
+        for folder in found.folders if prune else ():
             report.removed += await remove_gone(self._pool, folder)
         return report
 

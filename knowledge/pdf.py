@@ -4,8 +4,8 @@ import re
 import threading
 from collections.abc import Iterator
 
-import pypdfium2  # type: ignore[import-untyped]  # the package has no types
-import pypdfium2.raw as pdfium  # type: ignore[import-untyped]  # the same
+import pypdfium2
+import pypdfium2.raw as pdfium
 
 from knowledge.files import LoadError
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from itertools import pairwise
 
-import snowballstemmer  # type: ignore[import-untyped]  # the package has no types
+import snowballstemmer
 
 TERM_SPACE = 1 << 29
 """Number of term ids: below pgvector's limit of 1,000,000,000, and so many that hashes do not meet."""

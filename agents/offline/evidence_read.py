@@ -1,7 +1,7 @@
 """The evidence of a request as the offline model sees it, and which section owns which passage."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from agents.offline.relevance import likeness, role, terms
@@ -62,7 +62,6 @@ class Section:
     heading: str
     description: str
     source_ids: tuple[str, ...]
-    labels: frozenset[str] = field(default=frozenset())
 
     @cached_property
     def bag(self) -> frozenset[str]:

@@ -142,7 +142,7 @@ def _report(request: Element, passages: Sequence[_Passage]) -> str:
         wanted = questions if known.body else [*key_phrases(topic), *questions]
         gaps = [gap for gap in gaps if not _answered(gap, bags)]
         gaps += [phrase("gap", language, what=what) for what in wanted if not _answered(what, bags)]
-    summary = " ".join(item.quote for item in reported if item.confidence != "low")[:600].rsplit("。", 1)[0]
+    summary = " ".join(item.quote for item in reported[:2])
     return written(reported, list(dict.fromkeys(gaps)), known.text("summary") or summary)
 
 

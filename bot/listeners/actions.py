@@ -76,7 +76,7 @@ def register(app: AsyncApp, workflow: Workflow, background: Background) -> None:
         except BadButton as error:
             await _tell(respond, str(error))
             return
-        # A trigger lives 3 s: the modal opens before anything is looked up. Who may ask is checked when it is sent.
+        # A trigger lives 3 s: the modal opens before anything is looked up; who may ask is checked on sending.
         view = request_changes_view(value.article_id, value.on or "draft", value.version, value.language)
         await client.views_open(trigger_id=body["trigger_id"], view=view)
 

@@ -13,13 +13,14 @@ from bot.command import (
     ListArticles,
     ShowStatus,
     StartArticle,
-    language_of,
     read_command,
+    topic_language,
 )
 from bot.texts import say
 from bot.workflow import Requested, Workflow
-from knowledge.article import Language, Mode
+from knowledge.article import Mode
 from knowledge.articles import Articles
+from knowledge.language import Language
 
 LISTED = 20
 
@@ -30,7 +31,7 @@ def register(
     @app.command("/article")
     async def article_command(ack: AsyncAck, command: dict[str, Any], respond: AsyncRespond) -> None:
         text = command.get("text", "")
-        language = language_of(text)
+        language = topic_language(text)
 
         async def fault() -> None:
             await respond(text=say(language, "database_away"), response_type="ephemeral")
@@ -53,7 +54,7 @@ def register(
                 await ack()
                 requested = Requested(
                     topic=topic,
-                    language=language_of(topic),
+                    language=topic_language(topic),
                     mode=Mode.AUTO if auto else mode,
                     anyway=False,
                     team_id=command["team_id"],

@@ -8,13 +8,14 @@ import pytest
 from bot.app import open_knowledge
 from bot.demo import DemoSettings
 from bot.local_slack.server import LocalSlack
+from bot.manifest import bot_events, bot_scopes
 from tests.e2e.desk import Desk
 
 
 @pytest.fixture
 async def desk(dsn: str, tmp_path: Path, pytestconfig: pytest.Config) -> AsyncIterator[Desk]:
     """The sample knowledge, searched by words (vectors have a test of their own); the bot is not started."""
-    async with LocalSlack() as slack:
+    async with LocalSlack(scopes=bot_scopes(), events=bot_events()) as slack:
         ana, bo = slack.add_person("Ana"), slack.add_person("Bo")
         settings = DemoSettings(
             home=tmp_path,
@@ -31,6 +32,6 @@ async def desk(dsn: str, tmp_path: Path, pytestconfig: pytest.Config) -> AsyncIt
             )
             async with desk.stack:
                 yield desk
-            # While no bot was connected Slack keeps what happened for later; everything else was a late answer.
+            # While no bot was connected Slack keeps what happened for later; the rest were late answers.
             assert [failure for failure in slack.ack_failures if failure.reason != "no_connection"] == []
             assert slack.complaints == []

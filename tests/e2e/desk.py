@@ -40,9 +40,7 @@ class Desk:
         """Start the bot, and return what stops it; with `worker=False` agents stand still."""
         settings = self.settings.model_copy(update=changed)
         ready = asyncio.Event()
-        running = asyncio.create_task(
-            app.serve(settings, self.knowledge, worker=worker, ready=ready.set)
-        )
+        running = asyncio.create_task(app.serve(settings, self.knowledge, worker=worker, ready=ready.set))
 
         async def stop() -> None:
             running.cancel()

@@ -99,7 +99,7 @@ def check_article(markdown: str, article: Article) -> None:
         for paragraph in section["content"].split("\n\n"):
             for sentence, citation in re.findall(r"(.+?)\s*(\[S\d+(?:, S\d+)*\])", paragraph, re.S):
                 cited += 1
-                wanted = folded(sentence.strip("> \n\"“”「」").removeprefix("- "))
+                wanted = folded(sentence.strip('> \n"“”「」').removeprefix("- "))
                 texts = [
                     folded(passage.text)
                     for passage in research.passages
@@ -129,9 +129,9 @@ def check_json(value: dict[str, Any]) -> None:
     assert value["decisions"][0]["state"] == "done"
     assert value["decisions"][0]["outcome"]
     assert [one["number"] for one in value["versions"]] == [1]
-    assert [(one["version"], one["decision"] in ("approve", "revise", "research")) for one in value["reviews"]] == [
-        (1, True)
-    ]
+    [review] = value["reviews"]
+    assert review["version"] == 1
+    assert review["decision"] in ("approve", "revise", "research")
     assert [move["to"] for move in value["history"]] == [
         *("researching", "outlining", "awaiting_outline", "outlining", "awaiting_outline"),
         *("writing", "reviewing", "awaiting_approval", "publishing", "published"),

@@ -60,7 +60,7 @@ async def test_a_topic_of_which_nothing_is_known_fails_and_can_be_tried_again(de
     assert (article.error.leg, article.error.code) == (Status.RESEARCHING, "nothing_found")
     note = tmp_path / "sourdough.md"
     note.write_text(
-        "# Sourdough starter\n\nA sourdough starter stays alive when bakers feed it flour and water every day.\n\n"
+        "# Sourdough starter\n\nA sourdough starter stays alive when bakers feed it every day.\n\n"
         "## Cold\n\nIn a refrigerator bakers feed a sourdough starter once a week.\n\n"
         "## Signs\n\nA sourdough starter that doubles within six hours is alive and ready to bake with.\n"
     )

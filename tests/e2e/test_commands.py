@@ -141,8 +141,8 @@ async def test_a_database_that_is_down_is_one_sentence_without_its_password(bot:
     ("settings", "words"),
     [
         ({}, ("SLACK_BOT_TOKEN", "manifest.yml")),
-        ({"SLACK_BOT_TOKEN": "xoxb-wrong", "SLACK_APP_TOKEN": "xapp-wrong"}, ("SLACK_BOT_TOKEN", "invalid_auth")),
-        ({"SLACK_BOT_TOKEN": "right", "SLACK_APP_TOKEN": "xapp-wrong"}, ("SLACK_APP_TOKEN", "invalid_auth")),
+        ({"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"}, ("SLACK_BOT_TOKEN", "invalid_auth")),
+        ({"SLACK_BOT_TOKEN": "right", "SLACK_APP_TOKEN": "xapp-1"}, ("SLACK_APP_TOKEN", "invalid_auth")),
     ],
 )
 async def test_a_wrong_token_stops_the_start_with_where_to_find_the_right_one(
@@ -188,32 +188,38 @@ async def test_serve_and_worker_share_the_work_and_stop_when_told(
             assert process.returncode == 0, err.decode()
 
 
+def article_of(ran: Ran, home: Path) -> str:
+    """The file that the demo names in its last line."""
+    file = Path(ran.out.strip().splitlines()[-1].split(": ", 1)[1])
+    assert file.is_relative_to(home)
+    return file.read_text()
+
+
 async def test_the_demo_takes_a_topic_to_an_article(bot: Bot, home: Path) -> None:
     ran = await bot.run("demo", "--yes", DATABASE_URL="postgresql://nobody@127.0.0.1:1/ignored")
     assert ran.code == 0, ran
-    for part in ("/article Why should Go", "Outline 1", "revise: move section", "Outline 2", "Draft 1", "Review:"):
+    for part in ("/article Why should", "Outline 1", "revise: move", "Outline 2", "Draft 1", "Review:"):
         assert part in ran.out
-    file = Path(ran.out.strip().splitlines()[-1].split(": ", 1)[1])
-    assert file.is_relative_to(home)
-    assert file.read_text().startswith("---\ntitle:")
+    assert article_of(ran, home).startswith("---\ntitle:")
 
 
-async def test_the_demo_works_on_another_field(bot: Bot, tmp_path: Path) -> None:
+async def test_the_demo_works_on_another_field(bot: Bot, tmp_path: Path, home: Path) -> None:
     folder = tmp_path / "baking"
     folder.mkdir()
     (folder / "starter.md").write_text(
-        "# Keeping a sourdough starter\n\n## Feeding\n\nA sourdough starter at room temperature is fed once a day. "
-        "Bakers feed it equal weights of flour and water.\n\n## Cold storage\n\nA sourdough starter in the "
-        "refrigerator is fed once a week. The cold slows yeast and bacteria down.\n\n## Signs of life\n\n"
+        "# Keeping a sourdough starter\n\n## Feeding\n\nA sourdough starter at room temperature is fed once "
+        "a day. Bakers feed it equal weights of flour and water.\n\n## Cold storage\n\nA sourdough starter in "
+        "the refrigerator is fed once a week. The cold slows yeast and bacteria down.\n\n## Signs\n\n"
         "A healthy sourdough starter doubles within six hours of feeding.\n"
     )
     (folder / "loaf.md").write_text(
         "# The daily loaf\n\n## Starter\n\nA loaf needs an active sourdough starter, fed the evening before. "
-        "A sluggish sourdough starter makes a dense loaf.\n\n## Timing\n\nThe dough rises four hours at 24 degrees.\n"
+        "A sluggish sourdough starter makes a dense loaf.\n\n## Timing\n\nThe dough rises for four hours.\n"
     )
-    ran = await bot.run("demo", "How is a sourdough starter kept alive?", "--yes", "--knowledge", str(folder))
+    topic = "How is a sourdough starter kept alive?"
+    ran = await bot.run("demo", topic, "--yes", "--knowledge", str(folder))
     assert ran.code == 0, ran
-    assert "fed once a week" in ran.out or "fed once a week" in Path(ran.out.split(": ")[-1].strip()).read_text()
+    assert "is fed once a week" in article_of(ran, home)
 
 
 async def test_a_demo_with_nothing_to_read_says_so(bot: Bot, tmp_path: Path) -> None:

@@ -117,14 +117,15 @@ async def test_a_moved_file_stays_the_same_document(pool: Pool, folder: Path) ->
     assert await pool.fetchval("select path from documents where title = '盐'") == str(folder / "盐.md")
 
 
-async def test_what_is_gone_from_a_folder_is_forgotten(pool: Pool, folder: Path) -> None:
+async def test_what_is_gone_from_a_folder_is_forgotten_when_asked(pool: Pool, folder: Path) -> None:
     documents = Documents(pool)
     await documents.ingest([folder])
     (folder / "en.md").unlink()
     assert await documents.ingest([folder / "zh.md"]) == IngestReport(
         unchanged=1
     )  # it says nothing of others
-    assert await documents.ingest([folder]) == IngestReport(unchanged=2, removed=1)
+    assert await documents.ingest([folder]) == IngestReport(unchanged=2)  # nor does it without being asked
+    assert await documents.ingest([folder], prune=True) == IngestReport(unchanged=2, removed=1)
     await assert_counts_are_exact(pool)
     assert not await pool.fetch(
         "select from terms where term = any($1::int[])", [*query_terms("salt unique")]
@@ -135,7 +136,7 @@ async def test_an_empty_folder_is_no_wish_to_forget(pool: Pool, folder: Path) ->
     await Documents(pool).ingest([folder])
     for name in ("en.md", "zh.md", "ja.md"):
         (folder / name).unlink()
-    report = await Documents(pool).ingest([folder])
+    report = await Documents(pool).ingest([folder], prune=True)
     assert (report.removed, len(report.failed)) == (0, 1)
     assert (await Documents(pool).count()).documents == 3
 

@@ -231,14 +231,14 @@ async def test_hello_counts_the_connections_and_each_event_goes_to_one_of_them(
     place: Place, socket: Socket
 ) -> None:
     first, second = await socket.open(), await socket.open()
-    hellos = [await first.receive_json(), await second.receive_json()]
+    hellos = [await first.receive_json(timeout=5), await second.receive_json(timeout=5)]
     assert [h["num_connections"] for h in hellos] == [1, 2]
     for text in TEXTS.values():
         await place.ana.say(place.channel, text)
 
     heard = []
     for connection in (first, second, first):
-        envelope = await connection.receive_json()
+        envelope = await connection.receive_json(timeout=5)
         await connection.send_json({"envelope_id": envelope["envelope_id"]})
         heard.append(envelope["payload"]["event"]["text"])
     assert heard == list(TEXTS.values())
@@ -252,9 +252,9 @@ async def test_an_event_is_retried_with_its_id_and_its_number(clock: Clock) -> N
     ):
         place = Place(slack, clock)
         connection = await Socket(place, session).open()
-        await connection.receive_json()
+        await connection.receive_json(timeout=5)
         await place.ana.say(place.channel, "approve")
-        first, again = await connection.receive_json(), await connection.receive_json()
+        first, again = await connection.receive_json(timeout=5), await connection.receive_json(timeout=5)
         assert first["envelope_id"] != again["envelope_id"]
         assert first["payload"] == again["payload"]
         assert (first["retry_attempt"], again["retry_attempt"], again["retry_reason"]) == (0, 1, "timeout")
@@ -266,9 +266,9 @@ async def test_an_event_is_retried_with_its_id_and_its_number(clock: Clock) -> N
 
 async def test_an_ack_with_words_that_nobody_asked_for_is_complained_of(place: Place, socket: Socket) -> None:
     connection = await socket.open()
-    await connection.receive_json()
+    await connection.receive_json(timeout=5)
     said = await place.ana.say(place.channel, "approve")
-    envelope = await connection.receive_json()
+    envelope = await connection.receive_json(timeout=5)
     await connection.send_json({"envelope_id": "unknown"})
     await connection.send_str("no json")
     await connection.send_json({"envelope_id": envelope["envelope_id"], "payload": {"text": "thanks"}})
@@ -281,7 +281,7 @@ async def test_an_ack_with_words_that_nobody_asked_for_is_complained_of(place: P
 async def test_a_ticket_opens_one_connection(place: Place, socket: Socket) -> None:
     opened = await place.client.apps_connections_open(app_token=place.slack.app_token)
     async with socket.session.ws_connect(opened["url"]) as connection:
-        await connection.receive_json()
+        await connection.receive_json(timeout=5)
         with pytest.raises(aiohttp.WSServerHandshakeError):
             await socket.session.ws_connect(opened["url"])
 
@@ -289,28 +289,31 @@ async def test_a_ticket_opens_one_connection(place: Place, socket: Socket) -> No
 async def test_the_eleventh_connection_is_sent_away(place: Place, socket: Socket) -> None:
     kept = [await socket.open() for _ in range(10)]
     eleventh = await socket.open()
-    assert (await eleventh.receive_json())["reason"] == "too_many_websockets"
+    assert (await eleventh.receive_json(timeout=5))["reason"] == "too_many_websockets"
     assert place.slack.connections == len(kept)
 
 
 @pytest.mark.parametrize("reason", ["warning", "refresh_requested", "link_disabled"])
 async def test_a_connection_is_told_to_go(place: Place, socket: Socket, reason: Any) -> None:
     connection = await socket.open()
-    await connection.receive_json()
+    await connection.receive_json(timeout=5)
     await place.slack.disconnect(reason)
-    assert (await connection.receive_json())["reason"] == reason
+    assert (await connection.receive_json(timeout=5))["reason"] == reason
     assert (place.slack.connections == 0) is (reason == "link_disabled")
 
 
 async def test_after_a_refresh_events_go_to_the_new_connection(place: Place, socket: Socket) -> None:
     old = await socket.open()
-    await old.receive_json()
+    await old.receive_json(timeout=5)
     await place.slack.disconnect("refresh_requested")
     new = await socket.open()
-    await new.receive_json()
+    await new.receive_json(timeout=5)
     for text in ("one", "two"):
         await place.ana.say(place.channel, text)
-    assert [(await new.receive_json())["payload"]["event"]["text"] for _ in range(2)] == ["one", "two"]
+    assert [(await new.receive_json(timeout=5))["payload"]["event"]["text"] for _ in range(2)] == [
+        "one",
+        "two",
+    ]
 
 
 async def test_events_come_only_for_what_the_app_subscribed_to_and_sees(clock: Clock) -> None:
@@ -326,20 +329,20 @@ async def test_events_come_only_for_what_the_app_subscribed_to_and_sees(clock: C
 
 async def test_an_uninstalled_app_is_told_and_its_token_is_dead(place: Place, socket: Socket) -> None:
     connection = await socket.open()
-    await connection.receive_json()
+    await connection.receive_json(timeout=5)
     place.slack.uninstall()
-    kinds = [(await connection.receive_json())["payload"]["event"]["type"] for _ in range(2)]
+    kinds = [(await connection.receive_json(timeout=5))["payload"]["event"]["type"] for _ in range(2)]
     assert kinds == ["tokens_revoked", "app_uninstalled"]
     assert await error_of(place.post()) == ("account_inactive", 200)
 
 
 async def test_people_of_another_workspace_and_their_files_are_marked(place: Place, socket: Socket) -> None:
     connection = await socket.open()
-    await connection.receive_json()
+    await connection.receive_json(timeout=5)
     stranger = place.slack.add_person("Stranger", team="T0OTHER", is_stranger=True)
     place.slack.invite(place.channel, stranger)
     await stranger.say(place.channel, "approve")
-    event = (await connection.receive_json())["payload"]["event"]
+    event = (await connection.receive_json(timeout=5))["payload"]["event"]
     assert (event["user_team"], event["team"], event["user"]) == ("T0OTHER", "T0OTHER", stranger.id)
 
 
@@ -365,3 +368,10 @@ async def test_after_an_outage_everything_is_where_it_was(place: Place, socket: 
     assert place.texts == ["before", "after"]
     assert place.slack.connections == 0
     await connection.close()
+
+
+async def test_the_bot_hears_its_own_words_as_a_message_and_never_as_a_mention(place: Place) -> None:
+    await place.post(f"<@{place.slack.bot.id}> 你好")
+    (heard,) = place.slack.events
+    assert heard.event["type"] == "message"
+    assert heard.event["bot_id"] == place.slack.app.bot_id

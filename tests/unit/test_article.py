@@ -14,11 +14,11 @@ from knowledge.article import (
     Article,
     ArticleError,
     Decision,
-    Language,
     Mode,
     Status,
     may_follow,
 )
+from knowledge.language import Language
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
 GATES = {Status.AWAITING_OUTLINE, Status.AWAITING_APPROVAL}

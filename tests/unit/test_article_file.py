@@ -66,7 +66,7 @@ def test_the_list_of_sources_speaks_the_articles_language(language: str, heading
     [
         ("Argon2id isn't MD5 [S1, S2].", 3),
         ("密码存储", 4),
-        ("パスワードを 12 回", 9),
+        ("パスワードを 12 回", 8),
         ("Go 后端 v1.2.3", 4),
         ("", 0),
         ("🎉 — …", 0),

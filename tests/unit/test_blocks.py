@@ -46,7 +46,8 @@ from bot.messages import (
     StatusMessage,
 )
 from bot.texts import TextError, say_plain
-from knowledge.article import Action, Article, Language, Mode, On, Status
+from knowledge.article import Action, Article, Mode, On, Status
+from knowledge.language import Language
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 each_language = pytest.mark.parametrize("language", LANGUAGES)

@@ -15,10 +15,10 @@ from bot.command import (
     ListArticles,
     ShowStatus,
     StartArticle,
-    language_of,
     read_command,
+    topic_language,
 )
-from knowledge.article import Language
+from knowledge.language import Language
 
 
 @pytest.mark.parametrize(
@@ -174,8 +174,8 @@ def test_a_topic_has_a_longest_length_in_characters(letter: str) -> None:
         ("移行手順", "zh"),  # could be either: said in the docstring
     ],
 )
-def test_the_language_of_a_topic_is_that_of_its_script(topic: str, language: Language) -> None:
-    assert language_of(topic) == language
+def test_the_topic_language_a_topic_is_that_of_its_script(topic: str, language: Language) -> None:
+    assert topic_language(topic) == language
 
 
 def test_what_is_only_written_in_japan_is_in_no_chinese_character_set() -> None:
@@ -184,7 +184,7 @@ def test_what_is_only_written_in_japan_is_in_no_chinese_character_set() -> None:
         return letter.encode(encoding, "ignore") != b""
 
     han = [chr(code) for code in range(0x4E00, 0xA000)]
-    japanese = [letter for letter in han if language_of(letter) == "ja"]
+    japanese = [letter for letter in han if topic_language(letter) == "ja"]
     assert len(japanese) > 30
     assert all(in_set(letter, "shift_jis") for letter in japanese)
     assert not any(in_set(letter, "gb2312") or in_set(letter, "big5") for letter in japanese)

@@ -9,7 +9,8 @@ import pytest
 from bot.decisions import Keep, Move, Reply, Seen, decide, missing_evidence
 from bot.replies import Word, read_reply
 from bot.texts import say
-from knowledge.article import AT_WORK, Action, Article, ArticleError, Language, Mode, Status, may_follow
+from knowledge.article import AT_WORK, Action, Article, ArticleError, Mode, Status, may_follow
+from knowledge.language import Language
 from tests.unit.situations import OUTLINE, SITUATIONS, current, decision, make
 
 # `->` the article moves, `+` the request is kept for that version, `=` that person alone is told.

@@ -8,7 +8,8 @@ import pytest
 from bot.decisions import Reply, carry_on, near_miss
 from bot.replies import NearMiss
 from bot.texts import say
-from knowledge.article import Action, Language, Mode, Status, may_follow
+from knowledge.article import Action, Mode, Status, may_follow
+from knowledge.language import Language
 from tests.unit.situations import SITUATIONS, decision, make
 
 # --- requests that were kept -----------------------------------------------------------------------------

@@ -35,6 +35,11 @@ def test_an_empty_setting_is_an_unset_one(monkeypatch: pytest.MonkeyPatch) -> No
     assert (settings.database_url, settings.max_reviews) == (None, 3)
 
 
+def test_an_empty_list_of_approvers_is_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COPYDESK_APPROVERS", "")
+    assert read_settings().who_approves == frozenset()
+
+
 def test_the_level_of_the_log_may_be_written_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOG_LEVEL", "debug")
     assert read_settings().log_level == "DEBUG"
@@ -49,7 +54,7 @@ def test_the_level_of_the_log_may_be_written_small(monkeypatch: pytest.MonkeyPat
         ("COPYDESK_MODE", "automatic"),
         ("COPYDESK_APPROVERS", "everyone"),
         ("COPYDESK_EMBEDDING_MODEL", "some-model"),
-        ("LOG_LEVEL", "loud"),
+        ("LOG_LEVEL", "LOUD"),
     ],
 )
 def test_a_wrong_setting_is_named_with_its_value_in_one_line(

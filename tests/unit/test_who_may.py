@@ -7,7 +7,8 @@ import pytest
 
 from bot.decisions import Approvers, BadApprovers, Person, Reply, may, parse_approvers
 from bot.texts import say
-from knowledge.article import Action, Language
+from knowledge.article import Action
+from knowledge.language import Language
 from tests.unit.situations import SITUATIONS
 
 ANA = Person("UANA", full_member=True, groups=frozenset())  # asked for the article
