@@ -1,6 +1,5 @@
 """The analysis agent: from findings to an outline, and to what is missing."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,8 +9,9 @@ from agents.call import RETRIES, ask
 from agents.contracts import AnalysisResult, KeyPoint, OutlineSection, ResearchResult, Risk
 from agents.desk import Desk, StandingRequest
 from agents.evidence import evidence, outline, requests_of_people
+from agents.headings import plain_heading
 from agents.prompt import element, instructions, prompt, restored, tag, topic_and_language
-from agents.wire import AnalysisAnswer
+from agents.wire import AnalysisAnswer, KeyPointAnswer, OutlineSectionAnswer, RiskAnswer
 from knowledge.language import Language
 
 _FEWEST_SECTIONS = 3
@@ -45,12 +45,10 @@ def _keeps_the_rules(ctx: RunContext[_Rules], answer: AnalysisAnswer) -> Analysi
         wrong.append("Each section needs a heading.")
     if len({heading.casefold() for heading in headings}) < len(headings):
         wrong.append("Two sections have the same heading; give each its own.")
-    named = [
-        source_id
-        for item in [*answer.outline, *answer.key_points, *answer.risks]
-        for source_id in item.source_ids
-    ]
-    if unknown := sorted(set(named) - rules.known_ids):
+    items: Sequence[OutlineSectionAnswer | KeyPointAnswer | RiskAnswer]
+    items = [*answer.outline, *answer.key_points, *answer.risks]
+    named = {source_id for item in items for source_id in item.source_ids}
+    if unknown := sorted(named - rules.known_ids):
         wrong.append(
             f"There is no source {', '.join(unknown)}. Name only {', '.join(sorted(rules.known_ids))}, "
             "or none where nothing supports it."
@@ -99,7 +97,9 @@ async def analyse(
     return AnalysisResult(
         topic=topic,
         key_points=[
-            KeyPoint(point=restored(item.point), source_ids=_each_once(item.source_ids), importance=item.importance)
+            KeyPoint(
+                point=restored(item.point), source_ids=_each_once(item.source_ids), importance=item.importance
+            )
             for item in answer.key_points
         ],
         outline=[
@@ -119,12 +119,6 @@ async def analyse(
         summary=restored(answer.summary),
         notes=[restored(note) for note in answer.notes if note.strip()],
     )
-
-
-def plain_heading(heading: str) -> str:
-    """A heading on one line without the marks and numbers that the program adds itself."""
-    line = " ".join(heading.split())
-    return re.sub(r"^(?:#+\s*|(?:§\s*)?\d{1,2}\s*[.．、)）:：]\s+|\d{1,2}[、．]\s*)+", "", line).strip("*# ")
 
 
 def _each_once(source_ids: Sequence[str]) -> list[str]:

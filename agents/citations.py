@@ -14,7 +14,7 @@ _LEFT_ALONE = re.compile(
 _ID = r"[SsＳｓ][1-9１-９][0-9０-９]{0,3}"
 _BETWEEN = r"[ \t]*(?:[,;，；、､/&]|and\b|和|と|及び)?[ \t]*"
 # Brackets of one kind: `[S1]`, `(S1)`, `（S1）`, `【S1】`, `［S1］`, `〔S1〕`, with one id or several.
-_BRACKETS = ("[]", "()", "（）", "【】", "［］", "〔〕")
+_BRACKETS = (("[", "]"), ("(", ")"), ("（", "）"), ("【", "】"), ("［", "］"), ("〔", "〕"))
 _CITATION = re.compile(
     "|".join(
         rf"{re.escape(left)}[ \t]*{_ID}(?:{_BETWEEN}{_ID})*[ \t]*{re.escape(right)}"

@@ -11,7 +11,9 @@ from agents.contracts import (
     SourcePassage,
 )
 from agents.desk import StandingRequest
+from agents.headings import parts
 from agents.prompt import element, harmless, tag
+from agents.quotes import find
 from knowledge.tokens import tokens
 
 
@@ -94,21 +96,28 @@ def issue(found: ReviewIssue, headings: Sequence[str]) -> str:
 
 
 def _passage(passage: SourcePassage, findings: Sequence[Finding], with_text: bool) -> str:
-    parts = [tag("heading", passage.heading)]
+    elements = [tag("heading", passage.heading)]
     if with_text:
-        parts.append(tag("text", passage.text))
+        elements.append(tag("text", passage.text))
     for finding in findings:
         # A quote that says what the claim says, or stands in the text, is not said twice.
         shows_quote = not with_text and finding.quote != finding.claim
-        parts.append(
+        below = _heading_above(finding, passage)
+        elements.append(
             element(
                 "finding",
+                tag("heading", below) if below and not with_text else "",
                 tag("claim", finding.claim),
                 tag("quote", finding.quote) if shows_quote else "",
                 confidence=finding.confidence,
             )
         )
-    return element("passage", *parts, id=f"P{passage.chunk_id}", lang=passage.lang)
+    return element("passage", *elements, id=f"P{passage.chunk_id}", lang=passage.lang)
+
+
+def _heading_above(finding: Finding, passage: SourcePassage) -> str:
+    """The heading inside the passage below which the quote stands; "" if there is none."""
+    return next((heading for heading, text in parts(passage.text) if find(finding.quote, text)), "")
 
 
 def _with_text(

@@ -14,7 +14,7 @@ _FOLDER = Path(__file__).parent / "prompts"
 TAGS = frozenset(
     """
     topic language question report evidence source title passage heading text finding claim quote gap summary
-    outline section description content request outcome issue fix feedback change known previous
+    outline section description draft content request outcome issue fix feedback change known previous
     """.split()
 )
 _NAMES: dict[Language, str] = {"en": "English", "zh": "Chinese (Simplified)", "ja": "Japanese"}

@@ -121,7 +121,11 @@ class Missed(BaseModel):
 Read = Annotated[Passages | Missed, Field(discriminator="ok")]
 Query = Annotated[
     str,
-    Field(min_length=1, max_length=300, description="A question or key words, 1 to 300 characters, any language."),
+    Field(
+        min_length=1,
+        max_length=300,
+        description="A question or key words, 1 to 300 characters, any language.",
+    ),
 ]
 Neighbours = Annotated[int, Field(ge=0, le=3)]
 
@@ -130,7 +134,11 @@ async def knowledge_search(
     ctx: RunContext[Reading],
     queries: Annotated[
         list[Query],
-        Field(min_length=1, max_length=4, description="1 to 4 queries, searched at once; ask in other languages too."),
+        Field(
+            min_length=1,
+            max_length=4,
+            description="1 to 4 queries, searched at once; ask in other languages too.",
+        ),
     ],
     k: Annotated[int, Field(ge=1, le=10, description="How many passages, 1 to 10; 5 if left out.")] = 5,
 ) -> Read:
@@ -149,16 +157,15 @@ async def knowledge_search(
         return _told_once(reading, fault)
     if not found:
         reading.record([])
-        return Missed(
-            code="nothing_found", advice="Try other words, single key terms, or another language."
-        )
+        return Missed(code="nothing_found", advice="Try other words, single key terms, or another language.")
     return Passages(passages=reading.record(found))
 
 
 async def read_source(
     ctx: RunContext[Reading],
     passage_id: Annotated[
-        str, Field(pattern=r"^P[0-9]{1,12}$", description="The id of a passage that you have read, such as P12.")
+        str,
+        Field(pattern=r"^P[0-9]{1,12}$", description="The id of a passage that you have read, such as P12."),
     ],
     before: Annotated[Neighbours, Field(description="Passages before it, 0 to 3; 1 if left out.")] = 1,
     after: Annotated[Neighbours, Field(description="Passages after it, 0 to 3; 1 if left out.")] = 1,

@@ -70,7 +70,13 @@ async def research(
         ]
     )
     report = await ask(
-        _researcher, request, model=desk.models.research, deps=reading, desk=desk, step="research", steps=STEPS
+        _researcher,
+        request,
+        model=desk.models.research,
+        deps=reading,
+        desk=desk,
+        step="research",
+        steps=STEPS,
     )
     if not reading.passages:
         raise _nothing_found(topic)

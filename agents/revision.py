@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from pydantic_ai import Agent, ModelRetry, RunContext, ToolOutput
 
-from agents.analyst import plain_heading
 from agents.call import RETRIES, ask
 from agents.citations import cited_ids
 from agents.contracts import (
@@ -19,6 +18,7 @@ from agents.contracts import (
 )
 from agents.desk import Desk, StandingRequest
 from agents.evidence import evidence, issue, outline, requests_of_people
+from agents.headings import plain_heading
 from agents.prompt import element, instructions, prompt, restored, tag, topic_and_language
 from agents.wire import PlanAnswer, PlannedSectionAnswer
 from knowledge.language import Language

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 
 from pydantic_ai import Agent, ModelRetry, RunContext, ToolOutput
 
-from agents.analyst import plain_heading
 from agents.call import RETRIES, ask
 from agents.citations import cited_ids, normalised, unknown_ids
 from agents.contracts import AnalysisResult, DraftResult, DraftSection, ResearchResult, ReviewResult
 from agents.desk import AgentProgress, Desk, StandingRequest
 from agents.evidence import evidence, issue, outline, requests_of_people
+from agents.headings import plain_heading, without_headings
 from agents.prompt import element, instructions, prompt, restored, tag, topic_and_language
 from agents.revision import PlannedSection, Revision, plan_revision
-from agents.section_text import without_headings
 from agents.wire import FrontAnswer, SectionAnswer
 from knowledge.language import Language
 
@@ -145,7 +144,8 @@ async def _carried_out(article: _Article, plan: Revision, last: DraftResult | No
         else:
             content = _content(tasks[at].result())
             notes += tasks[at].result().notes
-            if unused := sorted(set(section.outline.source_ids) - set(cited_ids(content))):
+            cited = cited_ids(content)
+            if unused := [known for known in section.outline.source_ids if known not in cited]:
                 uncited.append(f"{at + 1} ({', '.join(unused)})")
         sections.append(DraftSection(heading=section.outline.heading, content=content))
     if uncited:

@@ -113,7 +113,7 @@ async def serve(settings: Settings, knowledge: Knowledge, *, worker: bool, ready
     background = Background()
     app = AsyncApp(client=client)
     commands.register(app, workflow, knowledge.articles, background, mode=Mode(settings.mode))
-    actions.register(app, workflow, background)
+    actions.register(app, workflow, background, open_view=slack.open_view)
     views.register(app, workflow, background)
     events.register(app, workflow, background)
     events.register_catch_all(app)

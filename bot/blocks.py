@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bot.elements import Block, fit, plain, rich_text, section, text_element
-from bot.fitting import CUT_MARK, length, shorten, size
+from bot.fitting import CUT_MARK, clean, is_blank, length, shorten, size
 from bot.layouts import draft_body, outline_body, review_line
 from bot.messages import AnyMessage, DraftMessage, FileMessage, NoteMessage, OutlineMessage, StatusMessage
 from bot.render import escape, inline
@@ -146,14 +146,15 @@ def _status(message: StatusMessage) -> Drawn:
             "mode": message.mode,
         },
     )
-    topic = text_element(shorten(message.topic, TOPIC_CHARACTERS) or CUT_MARK, bold=True)
+    # Slack refuses an empty text, and a topic of nothing but invisible characters would be one.
+    topic = CUT_MARK if is_blank(clean(message.topic)) else shorten(message.topic, TOPIC_CHARACTERS)
     state: Block = {"type": "section", "text": _mrkdwn(line)}
     if len(buttons) == 1:
         state["accessory"] = buttons[0]
     return Drawn(
         f"{escape(_summary(message.topic))} · {line}",
         [
-            rich_text(section([topic, text_element("\n"), *about])),
+            rich_text(section([text_element(topic, bold=True), text_element("\n"), *about])),
             state,
             *([_actions(buttons)] if len(buttons) > 1 else []),
         ],
@@ -166,7 +167,7 @@ def _outline(message: OutlineMessage) -> Drawn:
     hint = say(language, "hint_outline", section=_example(message))
     decision = _decision(message, value, hint=hint, review=False)
     between = say_plain(language, "between_headings")
-    headings = between.join(plain(inline(planned.heading)) for planned in message.sections)
+    headings = between.join(_summary(plain(inline(planned.heading))) for planned in message.sections[:10])
     text = say(
         language,
         "text_outline" if message.asks else "text_outline_shown",

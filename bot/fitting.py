@@ -35,7 +35,7 @@ def is_blank(text: str) -> bool:
 
 def length(text: str) -> int:
     """Characters as JavaScript counts them: an emoji is 2. Slack does not say; this is the larger count."""
-    return len(text) + sum(char > "\uffff" for char in text)
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def size(value: Any) -> int:

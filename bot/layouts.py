@@ -14,7 +14,7 @@ from knowledge.language import Language
 # JSON characters that one item, and one text in it, may take where there is not room for all.
 ITEM, TEXT = 700, 600
 FRAME = 400  # of the list or line around the items, and the words on how many are missing
-MOST_ITEMS = 200  # more never have room in one message
+READ = 4_000  # characters of a Markdown text that are looked at: more never have room in one message
 
 SEVERITIES = {"high": "🔴", "medium": "🟠", "low": "⚪"}
 
@@ -42,9 +42,9 @@ def outline_body(message: OutlineMessage, room: int) -> list[Block]:
         room,
         header(say_plain(language, "header_outline", version=message.version)),
         Part([_planned(planned, language) for planned in message.sections], _numbered),
-        Part([inline(gap) for gap in message.missing_evidence], _labelled(language, "label_missing")),
+        Part([_read(gap) for gap in message.missing_evidence], _labelled(language, "label_missing")),
         Part([_source(source) for source in message.sources], _in_one_line(language, "label_sources")),
-        Part([inline(note) for note in message.notes], _labelled(language, "label_notes")),
+        Part([_read(note) for note in message.notes], _labelled(language, "label_notes")),
     )
 
 
@@ -65,14 +65,14 @@ def draft_body(message: DraftMessage, room: int) -> list[Block]:
                 minutes=max(1, round(message.words / READ_PER_MINUTE[language])),
             )
         ),
-        Part([bold(fit(inline(message.title), TEXT)), inline(message.description)], _lines),
+        Part([bold(fit(_read(message.title), TEXT)), _read(message.description)], _lines),
         Part([_written(summary, language) for summary in message.sections], _numbered),
         Part(_changes(message), _lines),
-        Part([inline(note) for note in message.notes], _labelled(language, "label_notes")),
+        Part([_read(note) for note in message.notes], _labelled(language, "label_notes")),
         Part(_stopped(message), _lines),
         header(review_line(review, language)),
         Part([_issue(issue, headings) for issue in issues], _lines),
-        Part([quoted(review.feedback)], _quote),
+        Part([quoted(shorten(review.feedback, READ))], _quote),
     )
 
 
@@ -109,7 +109,13 @@ def _fitted(part: Part, room: int, language: Language) -> Block:
     if part.wanted <= room:
         return rich_text(*part.draw(part.items))
     longest = max(ITEM, (room - FRAME) // len(part.items))
-    items = [fit(item, longest) for item in part.items[:MOST_ITEMS]]
+    items: list[list[Element]] = []
+    used = FRAME
+    for item in part.items:
+        items.append(fit(item, longest))
+        used += size(items[-1])
+        if used > room:
+            break
     while True:
         missing = len(part.items) - len(items)
         more = [section(say_elements(language, "more", {"count": missing}))] if missing else []
@@ -157,14 +163,18 @@ def _list(style: str, items: Sequence[list[Element]]) -> Element:
     }
 
 
+def _read(markdown: str) -> list[Element]:
+    return inline(shorten(markdown, READ))
+
+
 def _planned(planned: OutlineSection, language: Language) -> list[Element]:
-    description = fit(inline(planned.description), TEXT)
+    description = fit(_read(planned.description), TEXT)
     below = joined(" · ", [description, _cited(planned.source_ids, language)])
-    return [*bold(fit(inline(planned.heading), TEXT)), text_element("\n"), *below]
+    return [*bold(fit(_read(planned.heading), TEXT)), text_element("\n"), *below]
 
 
 def _written(summary: SectionSummary, language: Language) -> list[Element]:
-    heading = fit(inline(summary.heading), TEXT)
+    heading = fit(_read(summary.heading), TEXT)
     words = say_elements(language, "part_words", {"words": summary.words})
     return joined(" · ", [heading, words, _cited(summary.source_ids, language)])
 
@@ -186,8 +196,8 @@ def _issue(issue: ReviewIssue, headings: Sequence[str]) -> list[Element]:
     """ "🔴 §2 What is wrong → what to do"."""
     where = f"§{headings.index(issue.section) + 1} " if issue.section in headings else ""
     mark = text_element(f"{SEVERITIES[issue.severity]} {where}")
-    fix = fit(inline(issue.suggested_fix), TEXT)
-    return [mark, *joined(" → ", [fit(inline(issue.description), TEXT), fix])]
+    fix = fit(_read(issue.suggested_fix), TEXT)
+    return [mark, *joined(" → ", [fit(_read(issue.description), TEXT), fix])]
 
 
 def _changes(message: DraftMessage) -> list[list[Element]]:

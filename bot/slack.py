@@ -138,6 +138,10 @@ class SlackChannel:
         uploaded = answer["files"][0]
         return Posted(await self._shared(uploaded["id"], channel_id), uploaded.get("permalink"))
 
+    async def open_view(self, trigger_id: str, view: dict[str, Any]) -> None:
+        """A modal for whoever clicked; a trigger lives 3 seconds."""
+        await _answer(self._client.views_open(trigger_id=trigger_id, view=view))
+
     async def person(self, user_id: str, *, groups: frozenset[str]) -> Person:
         """Who this is; guests, bots, strangers and people whose account is gone are no full members."""
         user = (await _answer(self._client.users_info(user=user_id)))["user"]

@@ -23,7 +23,8 @@ LONGEST_NAME = 80  # of what stands where an id should
 _PLACEHOLDER = r"\{(?P<name>\w+)(?::(?P<form>[^{}?]+))?(?:\?(?P<otherwise>[^{}]*))?\}"
 _PART = re.compile(rf"`(?P<code>[^`]+)`|\[(?P<label>[^\]]+)\]\(\{{(?P<link>\w+)\}}\)|{_PLACEHOLDER}")
 _NUMBER = re.compile(r"[0-9]{1,15}")
-_ID = re.compile(r"[UWS][A-Z0-9]+")
+_PERSON = re.compile(r"[UW][A-Z0-9]+")
+_PERSON_OR_GROUP = re.compile(r"[UWS][A-Z0-9]+")
 
 
 class TextError(Exception):
@@ -144,7 +145,9 @@ def _value_in_form(language: Language, value: str | int, form: str | None) -> It
         case ",":
             yield Words(f"{int(value):,}" if _NUMBER.fullmatch(str(value)) else str(value), foreign=True)
         case "@":
-            yield from _mentions(str(value))
+            yield from _mentions(str(value), _PERSON)
+        case "@+":
+            yield from _mentions(str(value), _PERSON_OR_GROUP)
         case _ if "|" in form:
             one, many = form.split("|")
             yield Words(one if str(value) == "1" else many)
@@ -153,10 +156,10 @@ def _value_in_form(language: Language, value: str | int, form: str | None) -> It
             yield Words(say_plain(language, key) if key in TEXTS else str(value), foreign=key not in TEXTS)
 
 
-def _mentions(text: str) -> Iterator[Piece]:
+def _mentions(text: str, allowed: re.Pattern[str]) -> Iterator[Piece]:
     """Ids, one or several with commas between them, become mentions; anything else stays words."""
     ids = text.split(", ")
-    if not all(map(_ID.fullmatch, ids)):
+    if not all(map(allowed.fullmatch, ids)):
         yield Words(shorten(text, LONGEST_NAME), foreign=True)
         return
     for number, slack_id in enumerate(ids):

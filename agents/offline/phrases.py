@@ -22,9 +22,9 @@ _PHRASES: Mapping[str, Mapping[Language, str]] = {
         "ja": "読んだ資料に「{what}」についての記述はありません。「調査：{what}」で再検索できます。",
     },
     "dropped": {
-        "en": "section {number} (“{heading}”) dropped",
-        "zh": "删除第 {number} 节（{heading}）",
-        "ja": "第{number}節（{heading}）を削除",
+        "en": "section {number} (“{heading}”; {ids}) dropped",
+        "zh": "删除第 {number} 节（{heading}；{ids}）",
+        "ja": "第{number}節（{heading}；{ids}）を削除",
     },
     "moved": {
         "en": "“{heading}” is now section {number}",

@@ -1,8 +1,9 @@
-"""Sentences of a document that can stand alone in an article, and whole code blocks."""
+"""What of a document can stand alone in an article: whole sentences, and whole code blocks."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from agents.citations import cited_ids
 from knowledge.language import language_of
@@ -29,11 +30,13 @@ _LEANS = re.compile(
     r"Otherwise|Moreover|Furthermore|Additionally|Such|Then|For (?:example|instance)|In (?:this|that|these|such|"
     r"addition|contrast|other words)|As a result|Because of (?:this|that)|Both|Neither|The (?:former|latter|same|"
     r"first|second|third|other|result|reason)|Next|Finally|Similarly|Likewise|Still|Yet|Only then|After that|Here|"
-    r"There|If (?:so|not|it|this|they)|When (?:it|this|they)|Doing so|Not doing)\b"
+    r"There|If (?:so|not|it|this|they)|When (?:it|this|they)|Doing so|Not doing|Without (?:this|that|it)|Alternatively|Again|Conversely)\b"
     "|这|那|它|他们|此|其|因此|所以|但|不过|然而|而且|另外|此外|同时|例如|比如|于是|否则|相反|反之|前者|后者|两者|二者|也|并且|并|而|接着|最后|如此|换句话说"
     "|これ|それ|その|この|こう|そう|しかし|また|そのため|したがって|ただし|一方|例えば|たとえば|だから|そして|さらに|なお|つまり|前者|後者|両者|逆に|同様に|次に|最後に|すると"
 )
-_UNCLEAR = re.compile(r"\[[^\]]*\]\((?!https?://)|\[\^|</?[a-zA-Z]|\{\{|!\[|\]\[|https?://\S{60,}")
+_UNCLEAR = re.compile(
+    r"^\[\d|\[\d{1,3}(?:[,–-]\s*\d{1,3})*\]|\[[^\]]*\]\((?!https?://)|\[\^|</?[a-zA-Z]|\{\{|!\[|\]\[|https?://\S{60,}"
+)
 _MARKS_AT_START = re.compile(r"^(?:\*\*[^*]+[:：]\*\*|\*\*[^*]+\*\*[:：])")
 
 
@@ -44,32 +47,33 @@ class Sentence:
     text: str
     place: int  # counted in its passage, with gaps where something not quotable stands between
     leans: bool
+    listed: bool  # in an item of a list: such are the likelier to be no whole sentence
 
 
 @dataclass(frozen=True)
-class CodeBlock:
-    """A fenced block, whole, and the sentence behind which it stands."""
-
+class _Block:
+    kind: Literal["prose", "item", "code"]
     text: str
-    after: int
 
 
-def quotable(text: str) -> tuple[list[Sentence], list[CodeBlock]]:
-    """What of a passage can be quoted: whole sentences that state something, and code."""
+def quotable(text: str) -> list[Sentence]:
+    """What of a passage can be quoted: whole sentences that state something."""
     found: list[Sentence] = []
-    code: list[CodeBlock] = []
     place = 0
-    for kind, block in _blocks(text):
-        if kind == "code":
-            code.append(CodeBlock(block, place))
-            continue
+    for block in _blocks(text):
         place += 1  # a gap: the first sentence of a paragraph has none before it
-        for start, end in sentences(block):
+        for start, end in sentences(block.text) if block.kind != "code" else []:
             place += 1
-            sentence = one_line(block[start:end])
+            sentence = one_line(block.text[start:end])
             if _stands_alone(sentence):
-                found.append(Sentence(sentence, place, _LEANS.match(sentence.lstrip("*_\"'“「")) is not None))
-    return found, code
+                leans = _LEANS.match(sentence.lstrip("*_\"'“「")) is not None
+                found.append(Sentence(sentence, place, leans, block.kind == "item"))
+    return found
+
+
+def code_blocks(text: str) -> list[str]:
+    """The fenced blocks of a passage, whole."""
+    return [block.text for block in _blocks(text) if block.kind == "code"]
 
 
 def one_line(text: str) -> str:
@@ -86,33 +90,39 @@ def _between_cjk(text: str, start: int, end: int) -> bool:
     return bool(wide.match(text[start - 1 : start]) and wide.match(text[end : end + 1]))
 
 
-def _blocks(text: str) -> Iterator[tuple[str, str]]:
-    """Paragraphs and list items as ("prose", text), fences as ("code", text)."""
-    prose: list[str] = []
-    lines = iter(text.splitlines())
+def _blocks(text: str) -> Iterator[_Block]:
+    """Paragraphs, items of lists and fences.
+
+    Items below a line that ends with a colon go on with its sentence: they are left out.
+    """
+    block: list[str] = []
+    kind: Literal["prose", "item"] = "prose"
+    introduced = False
+    lines = iter([*text.splitlines(), ""])
     for line in lines:
-        if mark := _FENCE.match(line):
-            yield from _prose(prose)
-            fence = [line]
-            for inside in lines:
-                fence.append(inside)
-                if (end := _FENCE.match(inside)) and end[1].startswith(mark[1]):
-                    yield "code", "\n".join(fence)
-                    break
-        elif not line.strip() or _NO_PROSE.match(line):
-            yield from _prose(prose)
-        elif item := _ITEM.match(line):
-            yield from _prose(prose)
-            prose.append(line[item.end() :])
-        else:
-            prose.append(line)
-    yield from _prose(prose)
+        fence, item = _FENCE.match(line), _ITEM.match(line)
+        if block and (fence or item or not line.strip() or _NO_PROSE.match(line)):
+            if not (kind == "item" and introduced):
+                yield _Block(kind, "\n".join(block))
+            introduced = block[-1].rstrip().endswith((":", "：")) or (kind == "item" and introduced)
+            block = []
+        if fence:
+            yield from _fenced(fence[1], line, lines)
+        elif item:
+            kind, block = "item", [line[item.end() :]]
+        elif line.strip() and not _NO_PROSE.match(line):
+            kind = kind if block else "prose"
+            block.append(line)
 
 
-def _prose(lines: list[str]) -> Iterator[tuple[str, str]]:
-    if lines:
-        yield "prose", "\n".join(lines)
-        lines.clear()
+def _fenced(mark: str, first: str, rest: Iterator[str]) -> Iterator[_Block]:
+    """The block up to its closing fence; none if it has none."""
+    code = [first]
+    for line in rest:
+        code.append(line)
+        if (end := _FENCE.match(line)) and end[1].startswith(mark):
+            yield _Block("code", "\n".join(code))
+            return
 
 
 def _stands_alone(sentence: str) -> bool:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 
+from knowledge.language import language_of
 from knowledge.tokens import STOP_WORDS, tokens
 
 # Words that a topic or request is asked with, not about; English ones beyond the search's stop words.
@@ -20,6 +21,7 @@ _ASKING_CJK = re.compile(
     "|なのか|のか|について|するのは|するには|するべき|する|した|して|こと|もの|ため|から|まで|より|など|です|ます"
     "|[のはがをにへでともやか]"
 )
+_HIRAGANA = re.compile("[\u3041-\u309f]+")
 _CJK = re.compile(r"[\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 # Parts that an account of almost any matter has, in the order in which readers need them. They tie together
@@ -85,7 +87,10 @@ def terms(text: str) -> frozenset[str]:
 def key_phrases(text: str) -> list[str]:
     """The parts of a topic that can be asked for alone: runs of words between function words."""
     phrases: list[str] = []
-    for clause in re.split(r"[^\w\s./+#'-]+", _ASKING_CJK.sub(" , ", text)):
+    plain = _ASKING_CJK.sub(" , ", text)
+    if language_of(text) == "ja":
+        plain = _HIRAGANA.sub(" , ", plain)  # endings and particles: what it is about stands in other scripts
+    for clause in re.split(r"[^\w\s./+#'-]+", plain):
         run: list[str] = []
         for word in [*clause.split(), ""]:
             bare = word.strip(".'-")
@@ -94,7 +99,7 @@ def key_phrases(text: str) -> list[str]:
             elif run:
                 phrases.append(" ".join(run))
                 run = []
-    return list(dict.fromkeys(phrase for phrase in phrases if terms(phrase)))
+    return list(dict.fromkeys(phrase for phrase in phrases if len(phrase) > 1 and terms(phrase)))
 
 
 def weights(query: Collection[str], texts: Iterable[Collection[str]]) -> dict[str, float]:

@@ -2,26 +2,34 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart
 
+from agents.contracts import Level
 from agents.offline.phrases import phrase
 from agents.offline.quotable import Sentence, quotable
 from agents.offline.relevance import key_phrases, likeness, share, terms, weights
 from agents.offline.report import Reported, written
 from agents.offline.tagged import Element, language_of_request
+from knowledge.language import Language
 
 Call = tuple[str, dict[str, object]]
 
 _QUERIES_AT_ONCE = 4  # what the tool takes
 _MOST_QUESTIONS = 8
+_MOST_PHRASES = 4
+_MOST_HEADINGS = 8
 _MOST_FINDINGS = 30
-_MOST_OF_A_SOURCE = 7
-_MOST_OF_A_PASSAGE = 3
-_MOST_IN_OTHER_LANGUAGES = 10
+_MOST_OF_A_SOURCE = 6
+_ONE_MORE_OF_A_SOURCE = 0.06  # what a sentence loses for each one that its source has already
+# English is read by most who write in Chinese or Japanese; the other way round less.
+_MOST_IN_OTHER_LANGUAGES = {"en": 5, "zh": 10, "ja": 10}
 _SAME = 0.7  # of the shorter sentence's terms are in the other
+_TELLING = 5  # passages in the article's language, so that a word that none has says something
+_FAINT = 0.35  # of the best sentence's score
 _ANSWERED = 0.5  # of a question's terms, by weight, stand in one passage
 _LATIN = re.compile(r"[A-Za-z][\w./+#-]*")
 # A sentence that says why or what to do is worth more than one that tells.
@@ -61,14 +69,13 @@ def _first_searches(request: Element) -> list[Call]:
     questions = [element.body.strip()[:300] for element in request.all("question")][:_MOST_QUESTIONS]
     calls: list[Call] = []
     if not request.all("known") or not questions:
-        queries = [topic[:300], *key_phrases(topic)]
+        queries = [topic]
         # The terms that all languages write alike find the documents of the other ones.
         if language_of_request(request) != "en" and (latin := _LATIN.findall(topic)):
-            queries.insert(1, " ".join(latin))
+            queries.append(" ".join(latin))
         calls.append(_search(queries, 10))
-    for start in range(0, len(questions), 2):
-        asked = questions[start : start + 2]
-        calls.append(_search([*asked, *(" ".join(key_phrases(question)) for question in asked)], 8))
+        calls += [_search([part], 6) for part in key_phrases(topic)[:_MOST_PHRASES]]
+    calls += [_search([question, " ".join(key_phrases(question))], 8) for question in questions]
     return calls
 
 
@@ -76,9 +83,12 @@ def _more_searches(request: Element, passages: Sequence[_Passage]) -> list[Call]
     """By the headings of what was found: they name the subject's parts in each language."""
     if not passages:
         phrases = [term for part in key_phrases(request.text("topic")) for term in part.split()]
-        return [_search(phrases or [request.text("topic")[:300]], 8)]
-    headings = dict.fromkeys(_leaf(passage.heading) or passage.title for passage in passages)
-    return [_search([*headings], 8)]
+        return [_search(phrases or [request.text("topic")], 8)]
+    language = language_of_request(request)
+    own_first = sorted(passages, key=lambda passage: passage.lang != language)
+    headings = dict.fromkeys(_leaf(passage.heading) or passage.title for passage in own_first)
+    # Each by itself: together, the one that is met word for word would take all places.
+    return [_search([heading], 4) for heading in [*headings][:_MOST_HEADINGS]]
 
 
 def _search(queries: Sequence[str], k: int) -> Call:
@@ -131,7 +141,7 @@ def _report(request: Element, passages: Sequence[_Passage]) -> str:
     known = request.one("known")
     topic = request.text("topic")
     questions = [element.body.strip() for element in request.all("question")]
-    candidates = [(passage, sentence) for passage in passages for sentence in quotable(passage.text)[0]]
+    candidates = [(passage, sentence) for passage in passages for sentence in quotable(passage.text)]
     bags = [terms(passage.text) | terms(passage.heading) for passage in passages]
     asked = " ".join(questions) if known.body and questions else " ".join([topic, *questions])
     weighed = weights(terms(asked), bags)
@@ -139,9 +149,16 @@ def _report(request: Element, passages: Sequence[_Passage]) -> str:
     reported = _picked(candidates, passages, weighed, language, _known_claims(known))
     gaps = [gap.body.strip() for gap in known.all("gap")]
     if passages:
-        wanted = questions if known.body else [*key_phrases(topic), *questions]
+        open_questions = [question for question in questions if not _answered(question, bags)]
+        unheard = [part for part in key_phrases(topic) if not any(terms(part) & bag for bag in bags)]
+        if sum(passage.lang == language for passage in passages) < _TELLING:
+            # Sources in other languages would not have its words, only names that all write alike.
+            unheard = [part for part in unheard if _LATIN.search(part)]
         gaps = [gap for gap in gaps if not _answered(gap, bags)]
-        gaps += [phrase("gap", language, what=what) for what in wanted if not _answered(what, bags)]
+        gaps += [
+            phrase("gap", language, what=what)
+            for what in (open_questions if known.body else [*unheard, *open_questions])
+        ]
     summary = " ".join(item.quote for item in reported[:2])
     return written(reported, list(dict.fromkeys(gaps)), known.text("summary") or summary)
 
@@ -150,7 +167,7 @@ def _picked(
     candidates: Sequence[tuple[_Passage, Sentence]],
     passages: Sequence[_Passage],
     weighed: dict[str, float],
-    language: str,
+    language: Language,
     known: Sequence[str],
 ) -> list[Reported]:
     """The sentences that answer best, from several sources, none twice."""
@@ -165,29 +182,29 @@ def _picked(
         score += 0.15 * (passage.lang == language) + 0.08 * bool(_ADVICE.search(sentence.text))
         if covered > 0 or rank[passage.id] < 6:
             scored.append((score, covered, passage, sentence))
-    scored.sort(key=lambda item: -item[0])
-
     picked: list[Reported] = []
     bags = [terms(claim) for claim in known]
-    of_source: dict[str, int] = {}
-    of_passage: dict[str, int] = {}
+    of_source: Counter[str] = Counter()
     foreign = 0
-    for _, covered, passage, sentence in scored:
+    faintest = _FAINT * max((item[0] for item in scored), default=0.0)
+    while scored and len(picked) < _MOST_FINDINGS:
+        best = max(scored, key=lambda item: item[0] - _ONE_MORE_OF_A_SOURCE * of_source[item[2].source_id])
+        scored.remove(best)
+        _, covered, passage, sentence = best
         bag = terms(sentence.text)
         other = passage.lang != language
+        if best[0] < faintest:
+            continue
         if (
-            len(picked) >= _MOST_FINDINGS
-            or of_source.get(passage.source_id, 0) >= _MOST_OF_A_SOURCE
-            or of_passage.get(passage.id, 0) >= _MOST_OF_A_PASSAGE
-            or (other and foreign >= _MOST_IN_OTHER_LANGUAGES)
+            of_source[passage.source_id] >= _MOST_OF_A_SOURCE
+            or (other and foreign >= _MOST_IN_OTHER_LANGUAGES[language])
             or any(likeness(bag, before) >= _SAME for before in bags)
         ):
             continue
-        of_source[passage.source_id] = of_source.get(passage.source_id, 0) + 1
-        of_passage[passage.id] = of_passage.get(passage.id, 0) + 1
+        of_source[passage.source_id] += 1
         foreign += other
         bags.append(bag)
-        confidence = "high" if covered >= 0.5 else "medium" if covered >= 0.2 else "low"
+        confidence: Level = "high" if covered >= 0.5 else "medium" if covered >= 0.2 else "low"
         picked.append(Reported(passage.source_id, confidence, sentence.text))
     return picked
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agents.offline.relevance import likeness, role, terms
+from agents.offline.relevance import role, terms
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,14 @@ _RULES: tuple[tuple[str, _Maker], ...] = (
         r"(?:move|put|bring|place|have|set) (?P<a>.+?),? (?:right |directly )?(?P<side>before|after|above|below|ahead of|behind) (?P<b>.+)",
         _beside,
     ),
-    (rf"(?:move|put|bring|place|have|set|want) (?P<a>.+?),? (?:come |comes |go |goes )?{_FIRST}", _move("first")),
-    (rf"(?:move|put|bring|place|have|set|want) (?P<a>.+?),? (?:come |comes |go |goes )?{_LAST}", _move("last")),
+    (
+        rf"(?:move|put|bring|place|have|set|want) (?P<a>.+?),? (?:come |comes |go |goes )?{_FIRST}",
+        _move("first"),
+    ),
+    (
+        rf"(?:move|put|bring|place|have|set|want) (?P<a>.+?),? (?:come |comes |go |goes )?{_LAST}",
+        _move("last"),
+    ),
     (r"(?:start|begin|open|lead) (?:off )?with (?P<a>.+)", _move("first")),
     (r"(?:end|close|finish|conclude) with (?P<a>.+)", _move("last")),
     (r"(?P<a>.+?) (?:should (?:come|go|be) |comes |goes )?first", _move("first")),
@@ -110,7 +116,10 @@ _RULES: tuple[tuple[str, _Maker], ...] = (
         r"(?:more|something|section|part|paragraph|word|details?|bit)(?: details?| text| words?)? (?:on|about|regarding|for|covering) (?P<a>.+)",
         lambda f: More(f["a"]),
     ),
-    (r"(?:expand|elaborate|go deeper|go into detail)(?: more)?(?: on| upon| into)? (?P<a>.+)", lambda f: More(f["a"])),
+    (
+        r"(?:expand|elaborate|go deeper|go into detail)(?: more)?(?: on| upon| into)? (?P<a>.+)",
+        lambda f: More(f["a"]),
+    ),
     (r"(?:cover|mention|include|discuss|add) (?P<a>.+?)(?: too| as well| also)?", lambda f: More(f["a"])),
     # Chinese
     (r"(?:交换|对调|互换)(?P<a>.+?)(?:和|与|跟)(?P<b>.+)", lambda f: Swap(f["a"], f["b"])),
@@ -121,11 +130,19 @@ _RULES: tuple[tuple[str, _Maker], ...] = (
     (
         r"(?:把|将)?(?P<a>.+?)(?:放|移|挪|调|提|排)(?:在|到|至)?(?P<b>.+?)(?P<side>之前|之后|前面|后面|前|后)",
         lambda f: (
-            _beside(f) if not re.fullmatch("最|开头|结尾|首|文章|全文|", f["b"]) else Move(f["a"], _end(f["side"]))
+            _beside(f)
+            if not re.fullmatch("最|开头|结尾|首|文章|全文|", f["b"])
+            else Move(f["a"], _end(f["side"]))
         ),
     ),
-    (rf"(?:把|将)?(?P<a>.+?)(?:放|移|挪|调|提|排)(?:在|到|至)?(?:文章)?(?:的)?{_FIRST_ZH}(?:面)?", _move("first")),
-    (rf"(?:把|将)?(?P<a>.+?)(?:放|移|挪|调|提|排)(?:在|到|至)?(?:文章)?(?:的)?{_LAST_ZH}(?:面)?", _move("last")),
+    (
+        rf"(?:把|将)?(?P<a>.+?)(?:放|移|挪|调|提|排)(?:在|到|至)?(?:文章)?(?:的)?{_FIRST_ZH}(?:面)?",
+        _move("first"),
+    ),
+    (
+        rf"(?:把|将)?(?P<a>.+?)(?:放|移|挪|调|提|排)(?:在|到|至)?(?:文章)?(?:的)?{_LAST_ZH}(?:面)?",
+        _move("last"),
+    ),
     (r"(?:应该|要|请)?(?:首先|先)(?:讲|写|说|谈|介绍|说明)(?P<a>.+)", _move("first")),
     (r"(?:从|以)(?P<a>.+?)(?:开头|开始|开篇|讲起|写起|说起)", _move("first")),
     (r"(?:最后)(?:再)?(?:讲|写|说|谈|介绍)(?P<a>.+)", _move("last")),
@@ -156,7 +173,10 @@ _RULES: tuple[tuple[str, _Maker], ...] = (
     (r"(?P<a>.+?)から(?:始め|書き始め|説明).*", _move("first")),
     (r"(?P<a>.+?)を(?:削除|外し|消し|省い|省略|なくし|カット|除い|取り除).*", lambda f: Drop(f["a"])),
     (r"(?P<a>.+?)は(?:不要|いらない|要らない).*", lambda f: Drop(f["a"])),
-    (r"(?P<a>.*?)(?:を|は)?(?:もっと|もう少し|少し)?(?:短く|簡潔に|短縮|要約|縮め).*", lambda f: Shorten(f["a"])),
+    (
+        r"(?P<a>.*?)(?:を|は)?(?:もっと|もう少し|少し)?(?:短く|簡潔に|短縮|要約|縮め).*",
+        lambda f: Shorten(f["a"]),
+    ),
     (
         r"(?:もっと|もう少し|さらに)(?P<a>.+?)(?:について|に関して|に触れ|を(?:詳し|書|説明|追加|加え)).*",
         lambda f: More(f["a"]),
@@ -173,7 +193,9 @@ _POLITE = re.compile(
     r"we should|you should|请|请你|麻烦|可以|能不能|另外|然后|还有|再|并且|并|また|そして|それから|できれば)[,，、 ]*",
     re.IGNORECASE,
 )
-_THANKS = re.compile(r"[,，、 ]*(?:please|thanks|thank you|吧|谢谢|お願いします|ください|下さい)$", re.IGNORECASE)
+_THANKS = re.compile(
+    r"[,，、 ]*(?:please|thanks|thank you|吧|谢谢|お願いします|ください|下さい)$", re.IGNORECASE
+)
 _START = (
     r"(?:please |also )?(?:drop|remove|delete|cut|leave out|omit|move|put|bring|place|shorten|tighten|trim|make|add|"
     r"more|less|start|begin|end|rename|swap|expand|cover|mention|write|say|include)\b"
@@ -210,7 +232,11 @@ _ORDINALS = {
     )
     for word in words
 }
-_LAST_ONE = re.compile(r"(?:the )?last(?: one| section| part)?|最后(?:一)?(?:节|章|部分)|最後の(?:節|章|部分)", re.IGNORECASE)
+_LAST_ONE = re.compile(
+    r"(?:the )?last(?: one| section| part)?|最后(?:一)?(?:节|章|部分)|最後の(?:節|章|部分)", re.IGNORECASE
+)
+_QUOTATION_MARKS = " \"'“”「」『』《》‘’"
+_MEANT = 0.6  # of the words that people say stand where they mean
 _CHINESE_DIGITS = {digit: number for number, digit in enumerate("一二三四五六七八九十", start=1)}
 
 
@@ -226,36 +252,48 @@ def wishes(text: str) -> list[Wish]:
     return found
 
 
-def place_of(what: str, headings: Sequence[str], bodies: Sequence[str]) -> int | None:
+def place_of(
+    what: str, headings: Sequence[str], descriptions: Sequence[str], bodies: Sequence[str]
+) -> int | None:
     """The section that is meant by a number or by words: its place, from 0.
 
-    Words are looked for in the headings, then in what the sections say; last by the part that they announce,
-    which also finds "migration" under a Chinese heading.
+    Words are looked for in the headings, then in the descriptions; then by the part of an account that they
+    name, which finds "migration" under a Chinese heading too; last in what the sections say.
     """
-    said = what.strip(" \"'“”「」『』《》‘’")
+    said = what.strip(_QUOTATION_MARKS)
     if (place := _numbered(said, len(headings))) is not None:
         return place if 0 <= place < len(headings) else None
     subject = subject_of(said)
     wanted = terms(subject)
     if not wanted:
         return None
-    for texts in (headings, bodies):
-        scores = [len(wanted & terms(text)) / len(wanted) for text in texts]
-        if scores and max(scores) >= 0.5:
-            return scores.index(max(scores))
-    if (announced := role(subject)) is not None:
-        roles = [role(heading) for heading in headings]
-        if announced in roles:
-            return roles.index(announced)
-    scores = [likeness(wanted, terms(f"{heading} {body}")) for heading, body in zip(headings, bodies, strict=True)]
-    return scores.index(max(scores)) if scores and max(scores) >= 0.5 else None
+    for texts in (headings, descriptions):
+        if (place := _best([len(wanted & terms(text)) / len(wanted) for text in texts], _MEANT)) is not None:
+            return place
+    if (part := role(subject)) is not None:
+        for texts in (headings, descriptions):
+            if (place := _best([float(role(text) == part) for text in texts], 1.0)) is not None:
+                return place
+    mentions = [
+        sum(
+            len(wanted & terms(sentence)) / len(wanted) >= _MEANT
+            for sentence in re.split(r"[.。!！\n]+", body)
+        )
+        for body in bodies
+    ]
+    return _best([float(count) for count in mentions], 1.0)
 
 
 def subject_of(what: str) -> str:
     """The words without "the section about"."""
-    bare = what.strip(" \"'“”「」『』《》‘’")
+    bare = what.strip(_QUOTATION_MARKS)
     shorter = _ABOUT.sub("", bare).strip()
     return shorter if terms(shorter) else bare
+
+
+def _best(scores: Sequence[float], least: float) -> int | None:
+    """The place of the highest score, the first of several; None if it is too low."""
+    return scores.index(max(scores)) if scores and max(scores) >= least else None
 
 
 def _wish(clause: str) -> Wish | None:

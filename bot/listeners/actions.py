@@ -1,9 +1,9 @@
 """Buttons: each names the article and the version it was shown for, and ends where the words end."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncRespond
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.background import Background
 from bot.blocks import (
@@ -32,7 +32,12 @@ WORDS = {
 }
 
 
-def register(app: AsyncApp, workflow: Workflow, background: Background) -> None:
+OpenView = Callable[[str, dict[str, Any]], Awaitable[None]]
+
+
+def register(app: AsyncApp, workflow: Workflow, background: Background, *, open_view: OpenView) -> None:
+    """`open_view(trigger_id, view)` shows a modal."""
+
     async def decide(
         ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], respond: AsyncRespond
     ) -> None:
@@ -64,11 +69,7 @@ def register(app: AsyncApp, workflow: Workflow, background: Background) -> None:
 
     @app.action(REQUEST_CHANGES)
     async def open_request(
-        ack: AsyncAck,
-        body: dict[str, Any],
-        action: dict[str, Any],
-        client: AsyncWebClient,
-        respond: AsyncRespond,
+        ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], respond: AsyncRespond
     ) -> None:
         await ack()
         try:
@@ -76,9 +77,9 @@ def register(app: AsyncApp, workflow: Workflow, background: Background) -> None:
         except BadButton as error:
             await _tell(respond, str(error))
             return
-        # A trigger lives 3 s: the modal opens before anything is looked up; who may ask is checked on sending.
+        # A trigger lives 3 s: the modal opens before anything is looked up; who may ask is checked when sent.
         view = request_changes_view(value.article_id, value.on or "draft", value.version, value.language)
-        await client.views_open(trigger_id=body["trigger_id"], view=view)
+        background.start(open_view(body["trigger_id"], view))
 
     @app.action(START_ANYWAY)
     async def start_anyway(

@@ -5,7 +5,7 @@ from typing import Any
 from slack_bolt.async_app import AsyncAck, AsyncApp
 
 from bot.background import Background
-from bot.blocks import REQUEST_CHANGES, REQUEST_FIELD, read_value, request_changes_errors
+from bot.blocks import REQUEST_CHANGES, REQUEST_FIELD, BadButton, read_value, request_changes_errors
 from bot.decisions import Seen
 from bot.replies import Word
 from bot.workflow import Workflow
@@ -15,7 +15,11 @@ from knowledge.article import Action
 def register(app: AsyncApp, workflow: Workflow, background: Background) -> None:
     @app.view(REQUEST_CHANGES)
     async def request_changes(ack: AsyncAck, body: dict[str, Any], view: dict[str, Any]) -> None:
-        value = read_value(view["private_metadata"])
+        try:
+            value = read_value(view["private_metadata"])
+        except BadButton as error:
+            await ack(response_action="errors", errors={REQUEST_FIELD: str(error)})
+            return
         text = (view["state"]["values"][REQUEST_FIELD][REQUEST_FIELD]["value"] or "").strip()
         if not text:
             await ack(response_action="errors", errors=request_changes_errors(view))

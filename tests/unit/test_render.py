@@ -65,7 +65,7 @@ def test_any_markdown_gives_blocks_that_slack_takes(markdown: str) -> None:
 def test_no_markdown_mentions_anybody_or_links_elsewhere(markdown: str) -> None:
     blocks = to_blocks(markdown)
     assert list(pings(blocks)) == []
-    assert "mrkdwn" not in json.dumps(blocks)
+    assert '"type": "mrkdwn"' not in json.dumps(blocks)
     urls = re.findall(r'"url": "([^"]*)"', json.dumps(blocks))
     assert all(url.startswith(("http://", "https://", "mailto:")) for url in urls)
 

@@ -152,7 +152,7 @@ def test_what_people_typed_comes_to_life_in_no_text(language: Language, hostile:
 
 
 @pytest.mark.parametrize(
-    "name", ["<!channel>", "channel", "@here", "U1> <!here", "<@U1>", "ana", "ＵＡＮＡ", "U1, x"]
+    "name", ["<!channel>", "@here", "U1> <!here", "<@U1>", "ana", "ＵＡＮＡ", "U1, x", "S1", ""]
 )
 @each_language
 def test_only_ids_become_mentions(language: Language, name: str) -> None:
