@@ -11,8 +11,8 @@ Code = Literal[
 class AgentError(Exception):
     """`str(error)` is an English sentence that says how to mend it.
 
-    `code` is stable. `facts` are for a sentence in another language: `host`, `model`, `topic`; `answer` is the
-    raw answer of a model that could not be used.
+    `code` is stable. `facts` are for a sentence in another language: `host`, `model`, `topic`; and `answer`,
+    what a model said that could not be used.
     """
 
     def __init__(self, code: Code, sentence: str, facts: Mapping[str, str] | None = None) -> None:

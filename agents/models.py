@@ -52,7 +52,7 @@ def _model(name: str | None) -> Model:
     except (UserError, ImportError) as error:
         raise AgentError(
             "unknown_model",
-            f"The model {name!r} cannot be used: {str(error).rstrip('.')}. Name it as PROVIDER:MODEL, such as "
-            "openai-chat:gpt-4.1-mini, and set the provider's key; or use offline, which needs none.",
+            f"The model {name!r} cannot be used: {str(error).rstrip('.')}. Name it as PROVIDER:MODEL, such "
+            "as openai-chat:gpt-4.1-mini, and set the provider's key; or use offline, which needs none.",
             {"model": name},
         ) from error

@@ -12,10 +12,12 @@ _FOLDER = Path(__file__).parent / "prompts"
 
 # The tags of every prompt. A body is nested tags made here, or text of others made harmless; never both.
 TAGS = frozenset(
-    """
-    topic language question report evidence source title passage heading text finding claim quote gap summary
-    outline section description draft content request outcome issue fix feedback change known previous
-    """.split()
+    {
+        *("topic", "language", "question", "known", "report", "gap", "summary"),
+        *("evidence", "source", "title", "passage", "heading", "text", "finding", "claim", "quote"),
+        *("outline", "section", "description", "previous", "draft", "content"),
+        *("request", "outcome", "issue", "fix", "feedback", "change"),
+    }
 )
 _NAMES: dict[Language, str] = {"en": "English", "zh": "Chinese (Simplified)", "ja": "Japanese"}
 

@@ -1,4 +1,4 @@
-"""What models are asked to answer with: strict on the wire, so all fields required, nothing open, all bounded.
+"""What models are asked to answer with: strict, so all fields are required, nothing is open, all is bounded.
 
 Apart from the contracts: a model names ids and writes text; what the program knows it adds itself. The
 descriptions are read by models.

@@ -94,7 +94,10 @@ class Sender:
             await self._outbox.give_up(head, "unexpected")
             await self._refused(head.article_id, "unexpected")
         else:
+            # The ts first: words of people in the thread are understood by it.
             await self._outbox.sent(head, ts=posted.ts, permalink=posted.permalink)
+            if posted.ts is not None and head.ts is None and (head.asks or head.message["kind"] == "status"):
+                await self._outbox.link(head, await self._slack.permalink(head.channel_id, posted.ts))
 
     async def _deliver(self, head: Unsent) -> Posted:
         message = MESSAGE.validate_python(head.message)
@@ -119,5 +122,4 @@ class Sender:
                 head.thread_ts,
                 draw(message),
                 key=head.key,
-                link=head.asks or isinstance(message, StatusMessage),
             )

@@ -81,10 +81,8 @@ class SlackChannel:
         """Whether Socket Mode will take the token."""
         await _answer(self._client.apps_connections_open(app_token=token))
 
-    async def post(
-        self, channel_id: str, thread_ts: str | None, drawn: Drawn, *, key: str, link: bool
-    ) -> Posted:
-        """A new message; its outbox key travels in the metadata. `link`: ask for its permalink too."""
+    async def post(self, channel_id: str, thread_ts: str | None, drawn: Drawn, *, key: str) -> Posted:
+        """A new message; its outbox key travels in the metadata."""
         answer = await _answer(
             self._client.chat_postMessage(
                 channel=channel_id,
@@ -96,8 +94,7 @@ class SlackChannel:
                 unfurl_media=False,
             )
         )
-        ts = str(answer["ts"])
-        return Posted(ts, await self._permalink(channel_id, ts) if link else None)
+        return Posted(str(answer["ts"]), None)
 
     async def edit(self, channel_id: str, ts: str, drawn: Drawn, *, key: str) -> None:
         await _answer(
@@ -186,7 +183,7 @@ class SlackChannel:
             await asyncio.sleep(_SHARE_LOOK_SECONDS)
         return None
 
-    async def _permalink(self, channel_id: str, ts: str) -> str | None:
+    async def permalink(self, channel_id: str, ts: str) -> str | None:
         """A link is worth a call, not a failure: the message itself is in Slack already."""
         try:
             answer = await _answer(self._client.chat_getPermalink(channel=channel_id, message_ts=ts))

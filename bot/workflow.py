@@ -1,5 +1,7 @@
 """What people do to articles, step by step: request, reply, click. No Slack import; `Channel` is the port."""
 
+import asyncio
+import contextlib
 import logging
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -26,6 +28,10 @@ from knowledge.documents import Documents
 from knowledge.language import Language
 
 log = logging.getLogger(__name__)
+
+# A word is read once the messages on their way to its channel have arrived there, or after this long.
+POSTING_SECONDS = 5.0
+POSTING_LOOK_SECONDS = 0.05
 
 
 class Channel(Protocol):
@@ -132,6 +138,7 @@ class Workflow:
 
     async def hear(self, said: Said) -> None:
         """A message in a thread: a word moves its article, a near miss is answered, talk is left alone."""
+        await self._all_posted(said.channel_id)
         article = await self._articles.in_thread(said.channel_id, said.thread_ts)
         if article is None:
             return
@@ -200,6 +207,13 @@ class Workflow:
                 return
             except Moved:
                 continue
+
+    async def _all_posted(self, channel_id: str) -> None:
+        """Until it is known what stands above a word: somebody may be quicker than Slack's answer to us."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(POSTING_SECONDS):
+                while await self._articles.posting_in(channel_id):
+                    await asyncio.sleep(POSTING_LOOK_SECONDS)
 
     async def _answer(
         self, article: Article, reply: Reply, user_id: str, key: str, claims: tuple[str, ...]

@@ -251,6 +251,21 @@ class Articles:
             await _put_out(connection, article.id, [message])
             return True
 
+    async def posting_in(self, channel_id: str) -> bool:
+        """Whether an article or a question to people is on its way to this channel: in Slack, perhaps, but
+        its ts is not known here yet."""
+        posting: bool = await self._pool.fetchval(
+            """
+            select exists (
+                select from outbox o join articles a on a.id = o.article_id
+                where a.channel_id = $1 and o.ts is null and o.sent_revision = 0 and o.error is null
+                  and (o.on_what is not null or a.thread_ts is null)
+            )
+            """,
+            channel_id,
+        )
+        return posting
+
     async def asked_above(self, article_id: int, ts: str) -> tuple[On, int] | None:
         """What was last posted for decision before `ts`: ('outline' or 'draft', version)."""
         row = await self._pool.fetchrow(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from knowledge.database import Connection, Pool
+from knowledge.database import Pool
 
 # pg_try_advisory_lock key of the one sender of a database ("copydesk outbox" in no particular code).
 _SENDER_LOCK = 0x0C09_DE5C
@@ -101,7 +101,20 @@ class Outbox:
                 permalink,
             )
             if unsent.message["kind"] == "status" and unsent.ts is None:
-                await _open_thread(connection, unsent.article_id, ts, permalink)
+                await connection.execute(
+                    "update articles set thread_ts = $2 where id = $1 and thread_ts is null",
+                    unsent.article_id,
+                    ts,
+                )
+
+    async def link(self, unsent: Unsent, permalink: str | None) -> None:
+        """Where it was posted; the status message's link is its article's."""
+        async with self._pool.acquire() as connection, connection.transaction():
+            await connection.execute("update outbox set permalink = $2 where id = $1", unsent.id, permalink)
+            if unsent.message["kind"] == "status":
+                await connection.execute(
+                    "update articles set permalink = $2 where id = $1", unsent.article_id, permalink
+                )
 
     async def postpone(self, unsent: Unsent, delay: timedelta) -> None:
         """Slack could not take it now; try again after `delay`."""
@@ -114,14 +127,3 @@ class Outbox:
     async def give_up(self, unsent: Unsent, error: str) -> None:
         """Slack will never take it: keep the reason, and let the later ones of the article pass."""
         await self._pool.execute("update outbox set error = $2 where id = $1", unsent.id, error)
-
-
-async def _open_thread(
-    connection: Connection, article_id: int, ts: str | None, permalink: str | None
-) -> None:
-    await connection.execute(
-        "update articles set thread_ts = $2, permalink = $3 where id = $1 and thread_ts is null",
-        article_id,
-        ts,
-        permalink,
-    )

@@ -161,7 +161,7 @@ def _nearness(one: Part, other: Part, rarity: dict[str, float]) -> float:
 
 
 def _split_if_few(clusters: list[Cluster], parts: Sequence[Part]) -> list[Cluster]:
-    """Where all evidence stands in one or two parts: a group for each finding, so that there is an outline."""
+    """Where little was found: a group for each part, so that there is an outline at all."""
     if len(clusters) >= min(_FEWEST, len(parts)):
         return clusters
     return [[part] for part in parts]

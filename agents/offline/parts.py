@@ -1,5 +1,6 @@
 """The evidence of a request as the offline model sees it: parts of documents, each under its heading."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,13 +13,15 @@ from agents.quotes import find
 
 SEPARATOR = " · "  # between the headings that make the description of a section
 
-_GENERIC = frozenset(
-    "introduction|background|overview|summary|conclusion|conclusions|notes|details|general|contents|abstract|context"
-    "|decision|consequences|references|status|purpose|scope|objective|discussion|results|about|preface|history"
-    "|pitfalls|stages|recommendations?|what follows|what to do|example|examples|why|what|how|faq|questions|next steps|takeaways|key points|key takeaways|概述|简介|介绍|背景"
-    "|总结|小结|结论|摘要|前言|引言|目的|范围|参考|说明|例子|示例|要点|建议|做法|はじめに|概要|まとめ|結論|範囲|参考|例|要点|おわりに".split(
-        "|"
-    )
+# Headings that say what part of a document it is, and nothing of its subject.
+_GENERIC = re.compile(
+    "introduction|background|overview|summary|conclusions?|notes|details|general|contents|abstract"
+    "|context|decision|consequences|references|status|purpose|scope|objective|discussion|results|about"
+    "|preface|history|pitfalls|stages|recommendations?|what follows|what to do|examples?|why|what|how|faq|questions|next steps"
+    "|takeaways|key points|key takeaways"
+    "|概述|简介|介绍|背景|总结|小结|结论|摘要|前言|引言|目的|范围|参考|说明|例子|示例|要点|建议|做法"
+    "|はじめに|概要|まとめ|結論|範囲|例|おわりに",
+    re.IGNORECASE,
 )
 
 
@@ -47,7 +50,7 @@ class Part:
         """What it is about in its document's own words: the nearest heading that says something."""
         for heading in reversed(self.heading.split(" > ")):
             bare = plain_heading(heading)
-            if bare and bare.casefold() not in _GENERIC:
+            if bare and not _GENERIC.fullmatch(bare):
                 return bare
         return self.title
 

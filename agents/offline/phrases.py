@@ -130,10 +130,12 @@ _PHRASES: Mapping[str, Mapping[Language, str]] = {
     },
     "fix_repeated": {"en": "Keep one of them.", "zh": "保留一处即可。", "ja": "一方だけ残してください。"},
     "feedback": {
-        "en": "Checked by rules: {cited} of {all} paragraphs carry a citation, from {sources} sources. Whether a source "
-        "says what a sentence claims was not judged; all sentences are quotations.",
-        "zh": "按规则检查：{all} 段中有 {cited} 段注明来源，共 {sources} 个来源。未判断内容是否成立；所有句子均为原文引用。",
-        "ja": "規則による確認：{all} 段落中 {cited} 段落に出典があり、出典は {sources} 件です。内容の当否は判断していません。文はすべて引用です。",
+        "en": "Checked by rules: {cited} of {all} paragraphs carry a citation, from {sources} sources. All "
+        "sentences are quotations; whether they are right was not judged.",
+        "zh": "按规则检查：{all} 段中有 {cited} 段注明来源，共 {sources} 个来源。"
+        "所有句子均为原文引用，内容是否正确未作判断。",
+        "ja": "規則による確認：{all} 段落中 {cited} 段落に出典があり、出典は {sources} 件です。"
+        "文はすべて引用で、内容の当否は判断していません。",
     },
 }
 

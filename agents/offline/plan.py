@@ -6,24 +6,12 @@ from dataclasses import dataclass, field
 from agents.citations import cited_ids
 from agents.offline.parts import parts_of, sections_of
 from agents.offline.phrases import phrase
+from agents.offline.places import place_of, subject_of
 from agents.offline.relevance import terms
 from agents.offline.tagged import Element, language_of_request
-from agents.offline.wishes import (
-    Drop,
-    More,
-    Move,
-    Rename,
-    Shorten,
-    Swap,
-    Wish,
-    Words,
-    place_of,
-    subject_of,
-    wishes,
-)
+from agents.offline.wishes import Drop, More, Move, Rename, Shorten, Swap, Wish, Words, wishes
 from agents.wire import PlanAnswer, PlannedSectionAnswer
 from knowledge.language import Language
-
 
 _ABOUT = 0.67  # of the words that people say, in what is about them
 

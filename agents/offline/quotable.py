@@ -20,19 +20,24 @@ _ENDS = ".!。！"
 # Shortest and longest, in characters that say something; and what points outside the sentence.
 _BOUNDS = {"en": (30, 420), "zh": (12, 200), "ja": (14, 240)}
 _POINTS_ELSEWHERE = re.compile(
-    r"\b(?:see (?:also|below|above|the)|as follows|the following|below|above|(?:this|the) (?:table|figure|section|"
-    r"chapter|document|page|article|cheat ?sheet|memo|note|runbook)|here is|click|listed|appendix|figure \d|table \d)\b"
-    "|如下|下表|下图|上表|上图|见上|见下|参见|详见|本文|本节|本章|上述|下文|前文|以下|次の表|下記|以下の|上記|本稿|本章|本節|前述|後述|参照",
+    r"\b(?:see (?:also|below|above|the)|as follows|the following|below|above|here is|click|listed|appendix"
+    r"|(?:this|the) (?:table|figure|section|chapter|document|page|article|cheat ?sheet|memo|note|runbook)"
+    r"|(?:figure|table) \d)\b"
+    "|如下|下表|下图|上表|上图|见上|见下|参见|详见|本文|本节|本章|上述|下文|前文"
+    "|以下|次の表|下記|上記|本稿|本節|前述|後述|参照",
     re.IGNORECASE,
 )
 _LEANS = re.compile(
-    r"(?:This|That|These|Those|It|Its|They|Their|Them|He|She|However|Therefore|Thus|Hence|So|But|And|Or|Also|Instead|"
-    r"Otherwise|Moreover|Furthermore|Additionally|Such|Then|For (?:example|instance)|In (?:this|that|these|such|"
-    r"addition|contrast|other words)|As a result|Because of (?:this|that)|Both|Neither|The (?:former|latter|same|"
-    r"first|second|third|other|result|reason)|Next|Finally|Similarly|Likewise|Still|Yet|Only then|After that|Here|"
-    r"There|If (?:so|not|it|this|they)|When (?:it|this|they)|Doing so|Not doing|Without (?:this|that|it)|Alternatively|Again|Conversely)\b"
-    "|这|那|它|他们|此|其|因此|所以|但|不过|然而|而且|另外|此外|同时|例如|比如|于是|否则|相反|反之|前者|后者|两者|二者|也|并且|并|而|接着|最后|如此|换句话说"
-    "|これ|それ|その|この|こう|そう|しかし|また|そのため|したがって|ただし|一方|例えば|たとえば|だから|そして|さらに|なお|つまり|前者|後者|両者|逆に|同様に|次に|最後に|すると"
+    r"(?:This|That|These|Those|It|Its|They|Their|Them|He|She|However|Therefore|Thus|Hence|So|But|And|Or|Also"
+    r"|Instead|Otherwise|Moreover|Furthermore|Additionally|Alternatively|Again|Conversely|Such|Then|Both|Neither"
+    r"|For (?:example|instance)|In (?:this|that|these|such|addition|contrast|other words)|As a result"
+    r"|Because of (?:this|that)|Next|Finally|Similarly|Likewise|Still|Yet|Only then|After that|Here|There"
+    r"|The (?:former|latter|same|first|second|third|other|result|reason)|If (?:so|not|it|this|they)"
+    r"|When (?:it|this|they)|Doing so|Not doing|Without (?:this|that|it))\b"
+    "|这|那|它|他们|此|其|因此|所以|但|不过|然而|而且|另外|此外|同时|例如|比如|于是|否则|相反|反之|前者|后者|两者|二者"
+    "|也|并且|并|而|接着|最后|如此|换句话说"
+    "|これ|それ|その|この|こう|そう|しかし|また|そのため|したがって|ただし|一方|例えば|たとえば|だから|そして|さらに|なお"
+    "|つまり|前者|後者|両者|逆に|同様に|次に|最後に|すると"
 )
 _UNCLEAR = re.compile(
     r"^\[\d|\[\d{1,3}(?:[,–-]\s*\d{1,3})*\]|\[[^\]]*\]\((?!https?://)|\[\^|</?[a-zA-Z]|\{\{|!\[|\]\[|https?://\S{60,}"

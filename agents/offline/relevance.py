@@ -10,13 +10,14 @@ from knowledge.language import language_of
 from knowledge.tokens import STOP_WORDS, tokens
 
 # Words that a topic or request is asked with, not about; English ones beyond the search's stop words.
-_ASKING = frozenset(
-    "should would could can must need want explain describe tell write article about introduction overview guide "
-    "way best good better make use using used get give new section part please more less also like just".split()
+_ASKING = re.compile(
+    "should|would|could|can|must|need|want|explain|describe|tell|write|article|about|introduction|overview|guide"
+    "|way|best|good|better|make|us(?:e|ing|ed)|get|give|new|section|part|please|more|less|also|like|just",
+    re.IGNORECASE,
 )
 _ASKING_CJK = re.compile(
-    "为什么|為什麼|为何|什么是|什么|怎么样|怎样|怎么|如何|是否|哪些|哪个|应该|應該|应当|需要|可以|能否|必须|关于|以及|我们|你们|它们"
-    "|进行|有关|介绍|说明|请|吗|呢|吧|的|了|是|在|从|到|和|与|及|或|把|被|将|对|让|给|用|为|中|更|多"
+    "为什么|為什麼|为何|什么是|什么|怎么样|怎样|怎么|如何|是否|哪些|哪个|应该|應該|应当|需要|可以|能否|必须"
+    "|关于|以及|我们|你们|它们|进行|有关|介绍|说明|请|吗|呢|吧|的|了|是|在|从|到|和|与|及|或|把|被|将|对|让|给|用|为|中|更|多"
     "|なぜ|どうして|どうやって|どのように|何を|何が|とは|べきなのか|べきですか|べきか|べき|でしょうか|ですか|ますか"
     "|なのか|のか|について|するのは|するには|するべき|する|した|して|こと|もの|ため|から|まで|より|など|です|ます"
     "|[のはがをにへでともやか]"
@@ -35,8 +36,8 @@ _ROLES: tuple[tuple[str, str], ...] = (
     ),
     (
         "basics",
-        r"\b(?:what is|basics?|concept|background|definition|overview|how .+ works?|principle|theory|salts?|peppers?)"
-        "|是什么|基础|概念|背景|原理|定义|概述|盐|とは|基礎|概念|背景|原理|仕組み|定義|概要|ソルト",
+        r"\b(?:what is|basics?|concept|background|definition|overview|how .+ works?|principle|theory)"
+        "|是什么|基础|概念|背景|原理|定义|概述|とは|基礎|概念|背景|原理|仕組み|定義|概要",
     ),
     (
         "choice",
@@ -78,7 +79,7 @@ NO_ROLE = len(_ROLES) / 2
 def terms(text: str) -> frozenset[str]:
     """Stems, identifiers and pairs of CJK characters; no function words."""
     plain = _ASKING_CJK.sub(" ", text)
-    found = {term for term in tokens(plain) if term not in STOP_WORDS and term not in _ASKING_STEMS}
+    found = {term for term in tokens(plain) if term not in STOP_WORDS and not _ASKING.fullmatch(term)}
     # A single CJK character says little, unless it is all there is of a word.
     lone = {run for run in re.findall(rf"{_CJK.pattern}+", plain) if len(run) == 1}
     return frozenset(term for term in found if len(term) > 1 or term in lone or not _CJK.match(term))
@@ -94,7 +95,7 @@ def key_phrases(text: str) -> list[str]:
         run: list[str] = []
         for word in [*clause.split(), ""]:
             bare = word.strip(".'-")
-            if bare and bare.casefold() not in STOP_WORDS and bare.casefold() not in _ASKING:
+            if bare and bare.casefold() not in STOP_WORDS and not _ASKING.fullmatch(bare):
                 run.append(bare)
             elif run:
                 phrases.append(" ".join(run))
@@ -126,10 +127,3 @@ def role(text: str) -> str | None:
     """The part that a heading announces, by its first sign; None if it gives no sign."""
     found = [(match.start(), name) for name, pattern in _ROLE_PATTERNS if (match := pattern.search(text))]
     return min(found)[1] if found else None
-
-
-def _stems(words: Iterable[str]) -> frozenset[str]:
-    return frozenset(term for word in words for term in tokens(word))
-
-
-_ASKING_STEMS = _stems(_ASKING)

@@ -186,14 +186,15 @@ def _picked(
     bags = [terms(claim) for claim in known]
     of_source: Counter[str] = Counter()
     foreign = 0
-    faintest = _FAINT * max((item[0] for item in scored), default=0.0)
+    # By language: a question's words are not met in another one, so what it says scores lower altogether.
+    faintest = {item[2].lang: _FAINT * item[0] for item in sorted(scored, key=lambda item: item[0])}
     while scored and len(picked) < _MOST_FINDINGS:
         best = max(scored, key=lambda item: item[0] - _ONE_MORE_OF_A_SOURCE * of_source[item[2].source_id])
         scored.remove(best)
         _, covered, passage, sentence = best
         bag = terms(sentence.text)
         other = passage.lang != language
-        if best[0] < faintest:
+        if best[0] < faintest[best[2].lang]:
             continue
         if (
             of_source[passage.source_id] >= _MOST_OF_A_SOURCE

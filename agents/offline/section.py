@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from agents.citations import without_citations
 from agents.offline.parts import Part, owner, parts_of, sections_of
 from agents.offline.phrases import phrase
+from agents.offline.places import subject_of
 from agents.offline.quotable import Sentence, code_blocks, quotable
 from agents.offline.relevance import likeness, role, share, terms, weights
 from agents.offline.tagged import Element, language_of_request
-from agents.offline.wishes import More, Shorten, Words, subject_of, wishes
+from agents.offline.wishes import More, Shorten, Words, wishes
 from agents.wire import SectionAnswer
 from knowledge.language import Language
 
@@ -153,7 +154,7 @@ def _paragraphs(chosen: Sequence[_Candidate]) -> list[str]:
 
 
 def _cited(sentence: str, part: Part) -> str:
-    """The sentence with its source in front of the mark that ends it; behind it where that mark is enclosed."""
+    """The sentence with its source in front of the mark that ends it, or behind it where it is enclosed."""
     end = _END_OF_SENTENCE.search(sentence)
     at = end.start() if end and not end[1] else len(sentence)
     gap = "" if part.lang in ("zh", "ja") else " "

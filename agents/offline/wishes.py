@@ -1,10 +1,8 @@
 """What people wish of an outline or draft, read from their words in English, Chinese and Japanese: pure."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-
-from agents.offline.relevance import role, terms
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,8 @@ _RULES: tuple[tuple[str, _Maker], ...] = (
         lambda f: Rename(f["a"], f["b"]),
     ),
     (
-        r"(?:move|put|bring|place|have|set) (?P<a>.+?),? (?:right |directly )?(?P<side>before|after|above|below|ahead of|behind) (?P<b>.+)",
+        r"(?:move|put|bring|place|have|set) (?P<a>.+?),? (?:right |directly )?"
+        r"(?P<side>before|after|above|below|ahead of|behind) (?P<b>.+)",
         _beside,
     ),
     (
@@ -101,7 +100,8 @@ _RULES: tuple[tuple[str, _Maker], ...] = (
     (r"(?P<a>.+?) (?:should (?:come|go|be) |comes |goes )?last", _move("last")),
     (r"(?:shorten|tighten|trim|condense|abridge)(?: (?P<a>.+))?", lambda f: Shorten(f["a"] or "")),
     (
-        r"(?:make |keep )?(?:(?P<a>.+?) )?(?:a (?:bit|little) |much )?(?:shorter|short|briefer|brief|more concise|concise)",
+        r"(?:make |keep )?(?:(?P<a>.+?) )?(?:a (?:bit|little) |much )?"
+        r"(?:shorter|short|briefer|brief|more concise|concise)",
         lambda f: Shorten(f["a"] or ""),
     ),
     (r"cut (?P<a>.+?) (?:short|down)", lambda f: Shorten(f["a"])),
@@ -113,7 +113,8 @@ _RULES: tuple[tuple[str, _Maker], ...] = (
     ),
     (
         r"(?:add |say |write |include |give |i want |we need |need )?(?:a |an |some |much )?"
-        r"(?:more|something|section|part|paragraph|word|details?|bit)(?: details?| text| words?)? (?:on|about|regarding|for|covering) (?P<a>.+)",
+        r"(?:more|something|section|part|paragraph|word|details?|bit)(?: details?| text| words?)?"
+        r" (?:on|about|regarding|for|covering) (?P<a>.+)",
         lambda f: More(f["a"]),
     ),
     (
@@ -189,55 +190,23 @@ _RULES: tuple[tuple[str, _Maker], ...] = (
 _COMPILED = tuple((re.compile(pattern, re.IGNORECASE), make) for pattern, make in _RULES)
 
 _POLITE = re.compile(
-    r"^(?:please|kindly|could you|can you|let's|let us|also|then|and|but|maybe|i(?:'d| would) like(?: you)? to|"
-    r"we should|you should|请|请你|麻烦|可以|能不能|另外|然后|还有|再|并且|并|また|そして|それから|できれば)[,，、 ]*",
+    r"^(?:please|kindly|could you|can you|let's|let us|also|then|and|but|maybe|we should|you should"
+    r"|i(?:'d| would) like(?: you)? to"
+    r"|请|请你|麻烦|可以|能不能|另外|然后|还有|再|并且|并|また|そして|それから|できれば)[,，、 ]*",
     re.IGNORECASE,
 )
 _THANKS = re.compile(
     r"[,，、 ]*(?:please|thanks|thank you|吧|谢谢|お願いします|ください|下さい)$", re.IGNORECASE
 )
 _START = (
-    r"(?:please |also )?(?:drop|remove|delete|cut|leave out|omit|move|put|bring|place|shorten|tighten|trim|make|add|"
-    r"more|less|start|begin|end|rename|swap|expand|cover|mention|write|say|include)\b"
+    r"(?:please |also )?(?:drop|remove|delete|cut|leave out|omit|move|put|bring|place|shorten|tighten|trim|make"
+    r"|add|more|less|start|begin|end|rename|swap|expand|cover|mention|write|say|include)\b"
 )
 _CLAUSES = re.compile(
     rf"[;；。\n]+|[.!！](?:\s|$)|,?\s+(?:and then|then|and|but)\s+(?={_START})|,\s+(?={_START})"
     r"|[，,、](?=\s*(?:请|并|再|然后|另外|把|将|删|去掉|缩短|精简|先讲|先写|最后|补充|增加|多))|(?:して|し)、",
     re.IGNORECASE,
 )
-_ABOUT = re.compile(
-    r"^(?:the |a |an |that |this |our )*(?:section|part|chapter|paragraph|heading|bit)s? (?:on|about|regarding|called|with) |"
-    r"^(?:the|a|an|that|this|our|关于|有关|那个|这个|那一|这一)\s*"
-    r"|\s*(?:section|part|chapter|paragraph|(?:的|那|这)*(?:一)?(?:部分|章节|小节|那节|内容|节|章)|の?(?:節|章|部分|セクション|項|話|説明|内容))$",
-    re.IGNORECASE,
-)
-_NUMBER = re.compile(
-    r"(?:the )?(?:section|sec\.?|part|chapter|no\.?|number|§|#|第)?\s*"
-    r"(?P<number>\d{1,2}|[一二三四五六七八九十]{1,2})\s*(?:st|nd|rd|th)?\s*(?:section|part|one|个|節|节|章|部分|番目|項)*",
-    re.IGNORECASE,
-)
-_ORDINALS = {
-    word: number
-    for number, words in enumerate(
-        (
-            ("first", "第一节", "最初の節", "introduction", "intro", "引言", "导言", "序章"),
-            ("second",),
-            ("third",),
-            ("fourth",),
-            ("fifth",),
-            ("sixth",),
-            ("seventh",),
-        ),
-        start=1,
-    )
-    for word in words
-}
-_LAST_ONE = re.compile(
-    r"(?:the )?last(?: one| section| part)?|最后(?:一)?(?:节|章|部分)|最後の(?:節|章|部分)", re.IGNORECASE
-)
-_QUOTATION_MARKS = " \"'“”「」『』《》‘’"
-_MEANT = 0.6  # of the words that people say stand where they mean
-_CHINESE_DIGITS = {digit: number for number, digit in enumerate("一二三四五六七八九十", start=1)}
 
 
 def wishes(text: str) -> list[Wish]:
@@ -252,70 +221,10 @@ def wishes(text: str) -> list[Wish]:
     return found
 
 
-def place_of(
-    what: str, headings: Sequence[str], descriptions: Sequence[str], bodies: Sequence[str]
-) -> int | None:
-    """The section that is meant by a number or by words: its place, from 0.
-
-    Words are looked for in the headings, then in the descriptions; then by the part of an account that they
-    name, which finds "migration" under a Chinese heading too; last in what the sections say.
-    """
-    said = what.strip(_QUOTATION_MARKS)
-    if (place := _numbered(said, len(headings))) is not None:
-        return place if 0 <= place < len(headings) else None
-    subject = subject_of(said)
-    wanted = terms(subject)
-    if not wanted:
-        return None
-    for texts in (headings, descriptions):
-        if (place := _best([len(wanted & terms(text)) / len(wanted) for text in texts], _MEANT)) is not None:
-            return place
-    if (part := role(subject)) is not None:
-        for texts in (headings, descriptions):
-            if (place := _best([float(role(text) == part) for text in texts], 1.0)) is not None:
-                return place
-    mentions = [
-        sum(
-            len(wanted & terms(sentence)) / len(wanted) >= _MEANT
-            for sentence in re.split(r"[.。!！\n]+", body)
-        )
-        for body in bodies
-    ]
-    return _best([float(count) for count in mentions], 1.0)
-
-
-def subject_of(what: str) -> str:
-    """The words without "the section about"."""
-    bare = what.strip(_QUOTATION_MARKS)
-    shorter = _ABOUT.sub("", bare).strip()
-    return shorter if terms(shorter) else bare
-
-
-def _best(scores: Sequence[float], least: float) -> int | None:
-    """The place of the highest score, the first of several; None if it is too low."""
-    return scores.index(max(scores)) if scores and max(scores) >= least else None
-
-
 def _wish(clause: str) -> Wish | None:
     for pattern, make in _COMPILED:
         if found := pattern.fullmatch(clause):
             return make(found)
-    return None
-
-
-def _numbered(said: str, count: int) -> int | None:
-    if _LAST_ONE.fullmatch(said):
-        return count - 1
-    word = re.sub(r"^the | (?:section|part|one|paragraph)$", "", said.casefold())
-    if word in _ORDINALS:
-        return _ORDINALS[word] - 1
-    if found := _NUMBER.fullmatch(said):
-        digits = found["number"]
-        if digits.isdigit():
-            return int(digits) - 1
-        if len(digits) == 1:
-            return _CHINESE_DIGITS[digits] - 1
-        return 10 + _CHINESE_DIGITS[digits[1]] - 1 if digits[0] == "十" else None
     return None
 
 

@@ -210,7 +210,10 @@ async def test_a_word_means_the_newest_gate_posted_above_it(pool: Pool) -> None:
     await articles.tell(article, Outgoing("gate2", {"kind": "outline"}, on="outline", version=2))
     for ts in ("99.000000", "100.000001", "200.000000"):
         [head] = await outbox.heads()
-        await outbox.sent(head, ts=ts, permalink=f"https://slack/{ts}")
+        assert await articles.posting_in("C1")
+        await outbox.sent(head, ts=ts, permalink=None)
+        await outbox.link(head, f"https://slack/{ts}")
+    assert not await articles.posting_in("C1")
     assert await articles.asked_above(article.id, "100.000001") is None
     assert await articles.asked_above(article.id, "150.000000") == ("outline", 1)
     assert await articles.asked_above(article.id, "1000.000000") == ("outline", 2)
