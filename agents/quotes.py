@@ -50,13 +50,25 @@ def find(quote: str, text: str) -> tuple[int, int] | None:
     whole = "".join(folded)
     said = "".join(_folded(character) for character in quote)
     for wanted in (said, bare := said.strip(_QUOTATION_MARKS), bare.strip(".").strip(_QUOTATION_MARKS)):
-        if len(wanted) >= _SHORTEST and (start := whole.find(wanted)) >= 0:
+        if len(wanted) >= _SHORTEST and (start := _place(wanted, whole)) >= 0:
             return origins[start], origins[start + len(wanted) - 1] + 1
     return None
 
 
+def _place(wanted: str, whole: str) -> int:
+    """Where `wanted` stands, whole letters only: `cafe` does not stand in `café`. -1 if nowhere."""
+    start = whole.find(wanted)
+    while start >= 0 and unicodedata.combining(whole[start + len(wanted) : start + len(wanted) + 1] or " "):
+        start = whole.find(wanted, start + 1)
+    return start
+
+
 def _folded(character: str) -> str:
-    """What counts of a character; nothing of white space and of characters that nobody sees."""
+    """What counts of a character; nothing of white space and of characters that nobody sees.
+
+    Decomposed (NFKD): two texts are the same under NFKC if they are under NFKD, and this one can be had
+    character by character, so that each keeps its place.
+    """
     if character.isspace() or unicodedata.category(character) in ("Cf", "Cc"):
         return ""
-    return "".join(unicodedata.normalize("NFKC", character.translate(_SAME)).split())
+    return "".join(unicodedata.normalize("NFKD", character.translate(_SAME)).split())

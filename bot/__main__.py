@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from agents.errors import AgentError
 from bot import cli
 from bot.app import StartError
 from bot.settings import SettingsError, read_settings
@@ -100,7 +101,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return asyncio.run(cli.doctor(settings))
             case _:
                 return asyncio.run(cli.migrate(settings))
-    except (SettingsError, StartError, DatabaseError, EmbeddedError, cli.CommandError) as error:
+    except (
+        SettingsError,
+        StartError,
+        AgentError,
+        DatabaseError,
+        EmbeddedError,
+        cli.CommandError,
+    ) as error:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
+import shutil
 import sys
 import time
 from collections.abc import Coroutine
@@ -47,6 +49,9 @@ LOOK_SECONDS = 0.1
 
 # Search goes by words until a passage has its vector; the demo shall be over within a minute.
 VECTOR_SECONDS = 15.0
+
+# What a link leads to is of no use in a terminal when it is this Slack, gone when the demo ends.
+LINK_INTO_SLACK = re.compile(r" \(https://local\.slack\.com/[^)]*\)")
 
 T = TypeVar("T")
 
@@ -104,7 +109,10 @@ async def run_demo(topic: str, *, scripted: bool, knowledge: Path | None, model:
                 bot.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await bot
-            return 1 if article is None else await _tell_where(known, article.id, folder)
+            code = 1 if article is None else await _tell_where(known, article.id, folder)
+    # The article and the log stay; the next run has a database of its own.
+    await asyncio.to_thread(shutil.rmtree, folder / "database", ignore_errors=True)
+    return code
 
 
 def _fresh_folder() -> Path:
@@ -122,6 +130,8 @@ def _fresh_folder() -> Path:
 
 async def _fill(knowledge: Knowledge, path: Path) -> bool:
     """Ingest, and give vectors a head start; on a slow machine the rest follow while the bot runs."""
+    if path.is_relative_to(Path.cwd()):
+        path = path.relative_to(Path.cwd())  # it is read in the thread
     report = await knowledge.documents.ingest([path])
     for failed in report.failed:
         print(f"Not added: {failed.path} ({failed.reason})")
@@ -308,6 +318,8 @@ class Printer:
         self._printed[message.ts] = text
         if known is not None and message.is_reply:
             return False  # a gate without its buttons: what was decided stands in the thread
+        if known is not None:  # the article's message, edited in place: only what is new of it
+            text = "\n".join(line for line in text.splitlines() if line not in known.splitlines())
         who = "Ana" if message.user == self._stage.ana.id else "Copydesk"
         self.line(who, f"(to Ana alone) {text}" if message.only_for else text)
         return True
@@ -315,4 +327,5 @@ class Printer:
     def _text(self, message: Message) -> str:
         names = [f"[file] {file.name}" for file in self._stage.slack.files if file.id in message.files]
         text = plain_text(message).replace(self._stage.ana.mention, "@Ana")
+        text = LINK_INTO_SLACK.sub("", text)
         return "\n".join([*names, text] if text else names)

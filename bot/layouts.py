@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from agents.contracts import OutlineSection, ReviewIssue, ReviewResult, Source
 from bot.elements import Block, Element, bold, fit, joined, link_element, rich_text, section, text_element
@@ -189,7 +190,9 @@ def _source(source: Source) -> list[Element]:
     name = f"[{source.id}] {shorten(source.title, 120)}"
     if source.url:
         return [link_element(source.url, name)]
-    return [text_element(f"{name} ({shorten(source.path, 120)})" if source.path else name)]
+    # The name of the file is enough to know it by; the article's file has the whole path.
+    file = shorten(PurePath(source.path).name, 60) if source.path else ""
+    return [text_element(f"{name} ({file})" if file else name)]
 
 
 def _issue(issue: ReviewIssue, headings: Sequence[str]) -> list[Element]:

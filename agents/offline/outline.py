@@ -101,7 +101,7 @@ def _add_section(table: Outline, parts: Sequence[Part], *, quiet: bool = False) 
 
 
 def carry_out(table: Outline, wish: Wish, only: int | None) -> None:
-    """Change the outline, and note what was done. `only` is the number of the section that was asked about."""
+    """Change the outline and note what was done. `only` is the number of the section that is meant."""
     match wish:
         case Drop(what):
             _drop(table, _meant(what, only))

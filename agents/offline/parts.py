@@ -15,10 +15,10 @@ SEPARATOR = " · "  # between the headings that make the description of a sectio
 
 # Headings that say what part of a document it is, and nothing of its subject.
 _GENERIC = re.compile(
-    "introduction|background|overview|summary|conclusions?|notes|details|general|contents|abstract"
-    "|context|decision|consequences|references|status|purpose|scope|objective|discussion|results|about"
-    "|preface|history|pitfalls|stages|recommendations?|what follows|what to do|examples?|why|what|how|faq|questions|next steps"
-    "|takeaways|key points|key takeaways"
+    "introduction|background|overview|summary|conclusions?|notes|details|general|contents|abstract|context"
+    "|decision|consequences|references|status|purpose|scope|objective|discussion|results|about|preface"
+    "|history|pitfalls|stages|recommendations?|what follows|what to do|examples?|why|what|how|faq|questions"
+    "|next steps|takeaways|key points|key takeaways"
     "|概述|简介|介绍|背景|总结|小结|结论|摘要|前言|引言|目的|范围|参考|说明|例子|示例|要点|建议|做法"
     "|はじめに|概要|まとめ|結論|範囲|例|おわりに",
     re.IGNORECASE,

@@ -199,8 +199,8 @@ _THANKS = re.compile(
     r"[,，、 ]*(?:please|thanks|thank you|吧|谢谢|お願いします|ください|下さい)$", re.IGNORECASE
 )
 _START = (
-    r"(?:please |also )?(?:drop|remove|delete|cut|leave out|omit|move|put|bring|place|shorten|tighten|trim|make"
-    r"|add|more|less|start|begin|end|rename|swap|expand|cover|mention|write|say|include)\b"
+    r"(?:please |also )?(?:drop|remove|delete|cut|leave out|omit|move|put|bring|place|shorten|tighten|trim"
+    r"|make|add|more|less|start|begin|end|rename|swap|expand|cover|mention|write|say|include)\b"
 )
 _CLAUSES = re.compile(
     rf"[;；。\n]+|[.!！](?:\s|$)|,?\s+(?:and then|then|and|but)\s+(?={_START})|,\s+(?={_START})"

@@ -207,8 +207,8 @@ async def test_the_demo_works_on_another_field(bot: Bot, tmp_path: Path, home: P
     folder = tmp_path / "baking"
     folder.mkdir()
     (folder / "starter.md").write_text(
-        "# Keeping a sourdough starter\n\n## Feeding\n\nA sourdough starter at room temperature is fed once "
-        "a day. Bakers feed it equal weights of flour and water.\n\n## Cold storage\n\nA sourdough starter in "
+        "# Keeping a sourdough starter\n\n## Feeding\n\nA sourdough starter at room temperature is fed "
+        "once a day. Bakers feed it equal weights of flour and water.\n\n## Cold\n\nA sourdough starter in "
         "the refrigerator is fed once a week. The cold slows yeast and bacteria down.\n\n## Signs\n\n"
         "A healthy sourdough starter doubles within six hours of feeding.\n"
     )

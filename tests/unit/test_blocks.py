@@ -121,7 +121,7 @@ def test_an_outline_is_laid_out_for_decision() -> None:
         "2. 成本",
         "内存与延迟 · ⚠ no source yet",
         "What I could not find: measured login latency",
-        "Sources: [S1] Cheat Sheet (https://x.test/a) · [S3] 移行手順 (docs/m.md)",
+        "Sources: [S1] Cheat Sheet (https://x.test/a) · [S3] 移行手順 (m.md)",
         "Notes: Done: section 4 dropped.",
         "Reply `approve`, `revise: what to change`, `revise 2: …` for one section, "
         "or `research: a question`.",

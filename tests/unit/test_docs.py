@@ -18,7 +18,10 @@ def section(text: str, heading: str) -> str:
 
 
 def test_the_readme_lists_every_setting_with_its_default(readme: str) -> None:
-    rows = dict(re.findall(r"^\| `([A-Z_]+)` \| ([^|]*) \|", section(readme, "Settings"), re.M))
+    rows = {
+        name: default.strip()
+        for name, default in re.findall(r"^\| `([A-Z_]+)` \|([^|]*)\|", section(readme, "Settings"), re.M)
+    }
     names = {
         str(field.validation_alias)
         if isinstance(field.validation_alias, str)

