@@ -6,14 +6,14 @@ from collections.abc import Iterator
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})")
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.+?)[ \t]*#*$")
 _FIRST_LEVEL = 3  # below the article's title and its sections
-_NUMBERS = re.compile(r"^(?:#+\s*|(?:§\s*)?\d{1,2}(?:\.\d{1,2})*\s*[.．、)）:：]\s+|\d{1,2}[、．]\s*)+")
+_NUMBERS = re.compile(r"^(?:#+\s*|(?:§\s*)?\d{1,2}(?:\.\d{1,2})*\s*[.．、)）:：]\s+|\d{1,2}[、．）]\s*)+")
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
 def plain_heading(heading: str) -> str:
     """A heading on one line without marks, links, and the number that the program adds itself."""
     line = _LINK.sub(r"\1", " ".join(heading.split()))
-    return _NUMBERS.sub("", line).strip("*_# ")
+    return re.sub(r"\s+#+$", "", _NUMBERS.sub("", line)).strip("*_ ")
 
 
 def without_headings(content: str) -> str:

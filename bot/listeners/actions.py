@@ -1,6 +1,6 @@
 """Buttons: each names the article and the version it was shown for, and ends where the words end."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncRespond
@@ -32,7 +32,7 @@ WORDS = {
 }
 
 
-OpenView = Callable[[str, dict[str, Any]], Awaitable[None]]
+OpenView = Callable[[str, dict[str, Any]], Coroutine[Any, Any, None]]
 
 
 def register(app: AsyncApp, workflow: Workflow, background: Background, *, open_view: OpenView) -> None:

@@ -31,8 +31,8 @@ def test_headings_in_a_section_stay_below_its_own(content: str, kept: str) -> No
         ("## 3. Migration", "Migration"),
         ("1.2. **Parameters**", "Parameters"),
         ("2、参数", "参数"),
-        ("3）迁移", "3）迁移"),
-        ("４．移行", "４．移行"),
+        ("3）迁移", "迁移"),
+        ("４．移行", "移行"),
         ("72 bytes", "72 bytes"),
         ("2024 in review", "2024 in review"),
         ("See [RFC 9106](https://example.com)", "See RFC 9106"),
@@ -46,7 +46,7 @@ def test_headings_in_a_section_stay_below_its_own(content: str, kept: str) -> No
     ],
 )
 def test_a_heading_is_plain(heading: str, plain: str) -> None:
-    assert plain_heading(heading).removeprefix("3）") == plain.removeprefix("3）")
+    assert plain_heading(heading) == plain
 
 
 def test_a_text_is_cut_at_its_headings_but_not_in_code() -> None:

@@ -34,6 +34,12 @@ def test_the_readme_lists_every_setting_with_its_default(readme: str) -> None:
             assert rows[name] == f"`{default}`", name
 
 
+def test_the_example_of_an_env_file_names_the_same_settings(readme: str, pytestconfig: pytest.Config) -> None:
+    example = (pytestconfig.rootpath / ".env.example").read_text()
+    named = set(re.findall(r"^#?([A-Z_]+)=", example, re.M))
+    assert named == set(re.findall(r"^\| `([A-Z_]+)` \|", section(readme, "Settings"), re.M))
+
+
 def test_the_readme_lists_every_command_with_its_options(readme: str) -> None:
     rows = re.findall(r"^\| `([a-z]+)([^`]*)` \|", section(readme, "Commands"), re.M)
     [subparsers] = [action for action in parser()._actions if action.choices]
