@@ -88,8 +88,14 @@ async def analyse(
         model=desk.models.analysis,
         deps=_Rules(
             known_ids=frozenset(source.id for source in research.sources),
-            # People may ask for less, and little evidence makes a short article.
-            fewest_sections=1 if asked_to_change else min(_FEWEST_SECTIONS, len(research.findings)),
+            # People may ask for less, or have done so; and little evidence makes a short article.
+            fewest_sections=1
+            if asked_to_change
+            else min(
+                _FEWEST_SECTIONS,
+                len(research.findings),
+                _FEWEST_SECTIONS if previous is None else len(previous.outline),
+            ),
         ),
         desk=desk,
         step="analysis",

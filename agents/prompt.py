@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -49,15 +49,12 @@ def restored(text: str) -> str:
 
 def tag(name: str, body: str, **attributes: str | int) -> str:
     """An element whose body is text of others. Attributes are made by the program: ids, numbers, states."""
-    return element(name, harmless(body.strip()), **attributes)
+    return _element(name, harmless(body.strip()), attributes)
 
 
 def element(name: str, *parts: str, **attributes: str | int) -> str:
     """An element whose body is other elements, one below the other."""
-    assert name in TAGS, name
-    assert all(re.fullmatch(r"[\w .,-]*", str(value)) for value in attributes.values()), attributes
-    head = "".join(f' {key}="{value}"' for key, value in attributes.items())
-    return "\n".join([f"<{name}{head}>", *(part for part in parts if part), f"</{name}>"])
+    return _element(name, "\n".join(part for part in parts if part), attributes)
 
 
 def prompt(elements: Iterable[str]) -> str:
@@ -68,6 +65,15 @@ def prompt(elements: Iterable[str]) -> str:
 def topic_and_language(topic: str, language: Language) -> str:
     """How every request begins."""
     return prompt([tag("topic", topic), element("language", _NAMES[language])])
+
+
+def _element(name: str, body: str, attributes: Mapping[str, str | int]) -> str:
+    """On one line if its body is."""
+    assert name in TAGS, name
+    assert all(re.fullmatch(r"[\w .,-]*", str(value)) for value in attributes.values()), attributes
+    head = "".join(f' {key}="{value}"' for key, value in attributes.items())
+    gap = "\n" if "\n" in body or body.startswith("<") else ""
+    return f"<{name}{head}>{gap}{body}{gap}</{name}>"
 
 
 def _begins_tag(text: str, at: int) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from agents.offline.clusters import ids_of, section_of
+from agents.offline.clusters import ids_of, outline_of, section_of
 from agents.offline.parts import SEPARATOR, Part, Section, owner
 from agents.offline.phrases import phrase
 from agents.offline.places import place_of, subject_of
@@ -12,7 +12,6 @@ from agents.offline.wishes import Drop, More, Move, Rename, Shorten, Swap, Wish,
 from knowledge.language import Language
 
 _MOST_SECTIONS = 8
-_ENOUGH = 6  # parts in the article's language
 _JOINS = 0.3  # likeness of new evidence to a section
 _ABOUT = 0.67  # of the words that people say, in what is about them
 
@@ -61,13 +60,14 @@ class Outline:
 def take_in_new_evidence(table: Outline) -> None:
     """Sources that no section names yet: they join the section that they are most like, or make a new one.
 
-    Not those of sections that people have dropped, nor other languages where the article's own says enough.
+    Not those of sections that people have dropped, nor those that an outline made anew would not name either.
     """
     known = table.named() | table.dropped
-    own_is_enough = sum(part.lang == table.language for part in table.parts) >= _ENOUGH
+    anew = outline_of(table.parts, table.topic, table.language)
+    wanted = {source_id for section in anew for source_id in section.source_ids} - known
     homeless: list[Part] = []
     for part in table.parts:
-        if part.source_id in known or (own_is_enough and part.lang != table.language):
+        if part.source_id not in wanted:
             continue
         likest = max(table.sections, key=lambda section: likeness(part.bag, section.bag))
         if likeness(part.bag, likest.bag) < _JOINS:

@@ -30,7 +30,10 @@ _MOST_IN_OTHER_LANGUAGES = {"en": 5, "zh": 10, "ja": 10}
 _SAME = 0.7  # of the shorter sentence's terms are in the other
 _TELLING = 5  # passages in the article's language, so that a word that none has says something
 _FAINT = 0.35  # of the best sentence's score
+_NAMED = 0.6  # of the words of a part of the question stand in a passage that is about it
 _ANSWERED = 0.5  # of a question's terms, by weight, stand in one passage
+_ABOUT = 0.35  # of the topic's terms, by weight, stand in one passage of sources that know it
+_SEVERAL = 3  # passages in other languages that were found for the topic as a whole
 _LATIN = re.compile(r"[A-Za-z][\w./+#-]*")
 # A sentence that says why or what to do is worth more than one that tells.
 _ADVICE = re.compile(
@@ -61,7 +64,7 @@ def next_step(request: Element, messages: Sequence[ModelMessage]) -> list[Call] 
         return _more_searches(request, passages)
     if len(rounds) == 2 and passages:
         return [("read_source", {"passage_id": passage.id}) for passage in _best_of_sources(passages, most=2)]
-    return _report(request, passages)
+    return _report(request, messages, passages)
 
 
 def _first_searches(request: Element) -> list[Call]:
@@ -136,17 +139,20 @@ def _in_order(rounds: Sequence[Sequence[_Passage]]) -> list[_Passage]:
     return list(found.values())
 
 
-def _report(request: Element, passages: Sequence[_Passage]) -> str:
+def _report(request: Element, messages: Sequence[ModelMessage], passages: Sequence[_Passage]) -> str:
     language = language_of_request(request)
     known = request.one("known")
     topic = request.text("topic")
     questions = [element.body.strip() for element in request.all("question")]
+    passages = _to_the_point(passages, [topic, *questions], language)
     candidates = [(passage, sentence) for passage in passages for sentence in quotable(passage.text)]
     bags = [terms(passage.text) | terms(passage.heading) for passage in passages]
     asked = " ".join(questions) if known.body and questions else " ".join([topic, *questions])
     weighed = weights(terms(asked), bags)
 
     reported = _picked(candidates, passages, weighed, language, _known_claims(known))
+    if not known.body and not _is_about(topic, _of_whole_topic(messages), passages, language):
+        reported = []  # single words of the topic are met, in texts about something else
     gaps = [gap.body.strip() for gap in known.all("gap")]
     if passages:
         open_questions = [question for question in questions if not _answered(question, bags)]
@@ -161,6 +167,45 @@ def _report(request: Element, passages: Sequence[_Passage]) -> str:
         ]
     summary = " ".join(item.quote for item in reported[:2])
     return written(reported, list(dict.fromkeys(gaps)), known.text("summary") or summary)
+
+
+def _to_the_point(
+    passages: Sequence[_Passage], asked: Sequence[str], language: Language
+) -> Sequence[_Passage]:
+    """Without those in the article's language, if none of them has what any part of the question names.
+
+    A search by words alone takes what shares a syllable or a verb. Other languages cannot have the words.
+    """
+    wanted = [bag for text in asked for part in key_phrases(text) if (bag := terms(part))]
+    own = [terms(f"{passage.heading} {passage.text}") for passage in passages if passage.lang == language]
+    if any(len(bag & other) / len(bag) >= _NAMED for bag in wanted for other in own):
+        return passages
+    return [passage for passage in passages if passage.lang != language]
+
+
+def _of_whole_topic(messages: Sequence[ModelMessage]) -> list[_Passage]:
+    """What the first search of all found, which was for the topic as it stands."""
+    for message in messages:
+        if isinstance(message, ModelRequest):
+            for part in message.parts:
+                if isinstance(part, ToolReturnPart):
+                    return [passage for passage in _results(ModelRequest([part])) or [] if passage.id]
+    return []
+
+
+def _is_about(
+    topic: str, of_whole_topic: Sequence[_Passage], passages: Sequence[_Passage], language: Language
+) -> bool:
+    """Whether the sources know the topic: one passage has a good part of its words.
+
+    Sources in other languages do not have its words; there the search itself is believed, which goes by
+    meaning, once it found several of them for the topic as a whole.
+    """
+    bags = [terms(passage.text) | terms(passage.heading) | terms(passage.title) for passage in passages]
+    weighed = weights(terms(topic), bags)
+    if max((share(weighed, bag) for bag in bags), default=0.0) >= _ABOUT:
+        return True
+    return sum(passage.lang != language for passage in of_whole_topic) >= _SEVERAL
 
 
 def _picked(

@@ -9,8 +9,8 @@ from knowledge.language import Language
 
 # An element holds none of its own name, and text of others opens and closes none: the first end is its end.
 _ELEMENT = re.compile(
-    rf"^<(?P<name>{'|'.join(sorted(TAGS))})(?P<attributes>(?: \w+=\"[^\"]*\")*)>\n"
-    r"(?P<body>.*?)^</(?P=name)>$",
+    rf"^<(?P<name>{'|'.join(sorted(TAGS))})(?P<attributes>(?: \w+=\"[^\"]*\")*)>"
+    r"(?P<body>.*?)</(?P=name)>$",
     re.DOTALL | re.MULTILINE,
 )
 _LANGUAGES: dict[str, Language] = {"English": "en", "Chinese (Simplified)": "zh", "Japanese": "ja"}

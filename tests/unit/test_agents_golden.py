@@ -1,0 +1,83 @@
+"""One request of each agent as it goes over the wire to an OpenAI-compatible host, in English and Chinese.
+
+A capable person must be able to do the job from it alone: read the files in `golden/` when a prompt changes.
+After a change that is meant, write them anew: `REGENERATE_GOLDEN=1 .venv/bin/pytest tests/unit/test_agents_golden.py`
+"""
+
+import json
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.desk import Desk
+from tests.unit.agent_runs import run_analysis, run_research, run_review, run_revision, run_writer
+from tests.unit.answers import USUAL
+from tests.unit.password_article import Example, chinese, desk_with, english
+from tests.unit.scripted_model import calls, said, scripted_host
+
+GOLDEN = Path(__file__).parent / "golden"
+REPORTS = {
+    "en": "Findings\n[S1] (high) MD5 is fast — “MD5 was built to be fast.”\nGaps\nNothing on latency.\nSummary\nFast.",
+    "zh": "Findings\n[S1] (high) MD5 很快 — “MD5 是为快速计算而设计的。”\nGaps\n没有延迟数据。\nSummary\n很快。",
+}
+QUESTIONS = {"en": "How long does a login take?", "zh": "登录需要多长时间？"}
+
+Run = Callable[[Example, Desk], Awaitable[object]]
+
+
+async def research_a_question(example: Example, desk: Desk) -> object:
+    return await run_research(example, desk, QUESTIONS[example.language])
+
+
+REQUESTS: dict[str, tuple[str, Run]] = {
+    "researcher": ("knowledge_search", research_a_question),
+    "formatter": ("return_findings", research_a_question),
+    "analyst": ("return_analysis", run_analysis),
+    "front": ("return_front", run_writer),
+    "section": ("return_section", run_revision),
+    "planner": ("return_plan", run_revision),
+    "reviewer": ("return_review", run_review),
+}
+
+
+def plan_that_keeps_all(example: Example) -> dict[str, Any]:
+    sections = [
+        {"number": number, "heading": section.heading, "change": None, "source_ids": []}
+        for number, section in enumerate(example.draft.sections, start=1)
+    ]
+    return {"sections": sections, "rewrite_title": False, "notes": []}
+
+
+def readable(body: dict[str, Any]) -> str:
+    """A request for people: its messages as they are, its tools as JSON."""
+    parts = [f"===== {message['role']}\n{message['content']}" for message in body["messages"]]
+    tools = json.dumps([tool["function"] for tool in body["tools"]], ensure_ascii=False, indent=1)
+    rest = {key: value for key, value in body.items() if key not in ("messages", "tools")}
+    return "\n\n".join([*parts, f"===== tools\n{tools}", f"===== settings\n{json.dumps(rest)}"]) + "\n"
+
+
+@pytest.mark.parametrize("example", [english(), chinese()], ids=["en", "zh"])
+@pytest.mark.parametrize("agent", REQUESTS)
+async def test_the_request_is_the_one_that_was_read_and_approved(agent: str, example: Example) -> None:
+    tool, run = REQUESTS[agent]
+
+    def answer(body: dict[str, Any]) -> dict[str, Any]:
+        offered = body["tools"][0]["function"]["name"]
+        if offered == "return_plan":
+            return calls((offered, plan_that_keeps_all(example)))
+        if offered in USUAL:
+            return calls((offered, dict(USUAL[offered])))
+        if body["messages"][-1]["role"] == "tool":
+            return said(REPORTS[example.language])
+        return calls(("knowledge_search", {"queries": ["MD5"]}))
+
+    async with scripted_host(answer) as (host, model):
+        await run(example, desk_with(model))
+    body = next(body for body in host.requests if body["tools"][0]["function"]["name"] == tool)
+    golden = GOLDEN / f"{agent}.{example.language}.txt"
+    if os.environ.get("REGENERATE_GOLDEN"):
+        golden.write_text(readable(body), encoding="utf-8")
+    assert readable(body) == golden.read_text(encoding="utf-8")
