@@ -115,7 +115,7 @@ async def serve(settings: Settings, knowledge: Knowledge, *, worker: bool, ready
     commands.register(app, workflow, knowledge.articles, background, mode=Mode(settings.mode))
     actions.register(app, workflow, background, open_view=slack.open_view)
     views.register(app, workflow, background)
-    events.register(app, workflow, background)
+    events.register(app, workflow, background, whisper=slack.whisper)
     events.register_catch_all(app)
     socket: Connection = AsyncSocketModeHandler(app, settings.slack_app_token).client
     sender = Sender(Outbox(knowledge.pool), slack, refused=workflow.slack_refused)

@@ -115,7 +115,7 @@ class SlackChannel:
                 user=user_id,
                 thread_ts=thread_ts,
                 text=drawn.text,
-                blocks=drawn.blocks,
+                blocks=drawn.blocks or None,
             )
         )
         return Posted(str(answer["message_ts"]), None)

@@ -20,7 +20,7 @@ from bot.decisions import (
 )
 from bot.legs import Limits
 from bot.messages import MESSAGE, Decided, DraftMessage, OutlineMessage
-from bot.replies import NearMiss, Word, read_reply
+from bot.replies import NearMiss, Talk, Word, read_reply
 from bot.texts import failure, say
 from knowledge.article import Action, Article, ArticleError, Mode, On, Status
 from knowledge.articles import AlreadyHeard, Articles, Change, Moved, NewArticle, NewDecision, Outgoing
@@ -138,16 +138,18 @@ class Workflow:
 
     async def hear(self, said: Said) -> None:
         """A message in a thread: a word moves its article, a near miss is answered, talk is left alone."""
+        reading = read_reply(said.text, bot_user_id=said.bot_user_id)
+        if isinstance(reading, Talk):
+            return
         await self._all_posted(said.channel_id)
         article = await self._articles.in_thread(said.channel_id, said.thread_ts)
         if article is None:
             return
-        reading = read_reply(said.text, bot_user_id=said.bot_user_id)
         key = f"{said.channel_id}:{said.ts}"
         if isinstance(reading, NearMiss):
             if (reply := near_miss(article, reading)) is not None:
                 await self._answer(article, reply, said.user_id, key, said.claims)
-        elif isinstance(reading, Word):
+        else:
             above = await self._articles.asked_above(article.id, said.ts)
             seen = Seen(None, 0) if above is None else Seen(*above)
             await self.act(article.id, reading, seen, user_id=said.user_id, key=key, claims=said.claims)

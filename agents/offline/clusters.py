@@ -7,6 +7,8 @@ from agents.offline.parts import SEPARATOR, Part, Section, in_order
 from agents.offline.relevance import NO_ROLE, ROLE_ORDER, likeness, role, share, terms, weights
 
 _FEWEST, _MOST = 3, 6
+_WHOLE_ACCOUNT = ("problem", "doing", "steps")  # kinds of questions
+_LITTLE = 0.4  # of the relevance of the best group
 _PASSAGES_A_SECTION = 3
 _MOST_LABELS = 5
 _FOREIGN_SOURCES = 2
@@ -16,20 +18,32 @@ Cluster = list[Part]
 
 
 def outline_of(parts: Sequence[Part], topic: str, language: str) -> list[Section]:
-    """Sections in the order in which a reader needs them: problem, remedy, steps, running, limits."""
+    """Sections in the order in which a reader needs them.
+
+    Who asks why, or how something is done, wants the whole account: the problem, the remedy, the steps, the
+    limits. Who asks anything else wants the answer first, and nothing that has little to do with it.
+    """
     weighed = weights(terms(topic), [part.bag for part in parts])
     clusters = _clusters(parts, language)
-    places: dict[str, float] = dict(ROLE_ORDER)
-    if role(topic) != "problem":
-        # Who asks how, reads what goes wrong behind what is right; who asks why, before.
-        places["problem"] = places["limits"] - 0.5
 
-    def order(cluster: Cluster) -> tuple[float, float, int]:
-        roles = sorted(places[part.role] for part in cluster if part.role)
-        place = roles[len(roles) // 2] if roles else NO_ROLE
-        return place, -max(share(weighed, part.bag) for part in cluster), cluster[0].passage
+    def relevance(cluster: Cluster) -> float:
+        return max(share(weighed, part.bag) for part in cluster)
 
-    clusters.sort(key=order)
+    if (kind := role(topic)) in _WHOLE_ACCOUNT:
+        places: dict[str, float] = dict(ROLE_ORDER)
+        if kind != "problem":
+            places["problem"] = places["limits"] - 0.5  # what goes wrong, behind what is right
+
+        def part_of_account(cluster: Cluster) -> float:
+            roles = sorted(places[part.role] for part in cluster if part.role)
+            return roles[len(roles) // 2] if roles else NO_ROLE
+
+        clusters.sort(key=lambda one: (part_of_account(one), -relevance(one), one[0].passage))
+    else:
+        clusters.sort(key=lambda one: (-relevance(one), one[0].passage))
+        least = _LITTLE * relevance(clusters[0]) if clusters else 0.0
+        clusters = [one for place, one in enumerate(clusters) if place < _FEWEST or relevance(one) >= least]
+
     titles = {part.title: _claims(parts, part.title) for part in parts}
     named: list[Section] = []
     for cluster in clusters:

@@ -39,8 +39,10 @@ _LEANS = re.compile(
     "|これ|それ|その|この|こう|そう|しかし|また|そのため|したがって|ただし|一方|例えば|たとえば|だから|そして|さらに|なお"
     "|つまり|前者|後者|両者|逆に|同様に|次に|最後に|すると"
 )
+_WIDE = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]")
+_WIDE_MARK = re.compile(r"[\u3000-\u303f\uff01-\uff0f\uff1a-\uff1f]")
 _UNCLEAR = re.compile(
-    r"^\[\d|\[\d{1,3}(?:[,–-]\s*\d{1,3})*\]|\[[^\]]*\]\((?!https?://)|\[\^|</?[a-zA-Z]|\{\{|!\[|\]\[|https?://\S{60,}"
+    r"^\[\d|\bhere\]\(|\[\d{1,3}(?:[,–-]\s*\d{1,3})*\]|\[[^\]]*\]\((?!https?://)|\[\^|</?[a-zA-Z]|\{\{|!\[|\]\[|https?://\S{60,}"
 )
 _MARKS_AT_START = re.compile(r"^(?:\*\*[^*]+[:：]\*\*|\*\*[^*]+\*\*[:：])")
 
@@ -82,17 +84,14 @@ def code_blocks(text: str) -> list[str]:
 
 
 def one_line(text: str) -> str:
-    """The text without its line breaks: a blank for them, none between CJK characters."""
-    return re.sub(
-        r"\s*\n\s*",
-        lambda gap: "" if _between_cjk(text, gap.start(), gap.end()) else " ",
-        text.strip(),
-    )
+    """The text without its line breaks: a blank for each, but none between or behind CJK characters."""
 
+    def join(gap: re.Match[str]) -> str:
+        before, after = text[gap.start() - 1], text[gap.end()]
+        return "" if _WIDE_MARK.match(before) or (_WIDE.match(before) and _WIDE.match(after)) else " "
 
-def _between_cjk(text: str, start: int, end: int) -> bool:
-    wide = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]")
-    return bool(wide.match(text[start - 1 : start]) and wide.match(text[end : end + 1]))
+    text = text.strip()
+    return re.sub(r"\s*\n\s*", join, text)
 
 
 def _blocks(text: str) -> Iterator[_Block]:

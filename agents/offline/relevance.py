@@ -23,6 +23,9 @@ _ASKING_CJK = re.compile(
     "|[のはがをにへでともやか]"
 )
 _HIRAGANA = re.compile("[\u3041-\u309f]+")
+_WORD = re.compile(
+    r"[\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff]+|(?:(?![\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff])[^\W_])+"
+)
 _CJK = re.compile(r"[\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 # Parts that an account of almost any matter has, in the order in which readers need them. They tie together
@@ -79,10 +82,16 @@ NO_ROLE = len(_ROLES) / 2
 def terms(text: str) -> frozenset[str]:
     """Stems, identifiers and pairs of CJK characters; no function words."""
     plain = _ASKING_CJK.sub(" ", text)
-    found = {term for term in tokens(plain) if term not in STOP_WORDS and not _ASKING.fullmatch(term)}
-    # A single CJK character says little, unless it is all there is of a word.
-    lone = {run for run in re.findall(rf"{_CJK.pattern}+", plain) if len(run) == 1}
-    return frozenset(term for term in found if len(term) > 1 or term in lone or not _CJK.match(term))
+    # What is as short as one or two letters counts as a word, not as a piece of one: Go, but not the "id" of
+    # Argon2id. A single CJK character says little, unless it is all there is of a word.
+    words = {word.casefold() for word in _WORD.findall(plain)}
+    return frozenset(
+        term
+        for term in tokens(plain)
+        if term not in STOP_WORDS
+        and not _ASKING.fullmatch(term)
+        and (len(term) > 2 or term in words or not term.isalnum() or (len(term) == 2 and _CJK.match(term)))
+    )
 
 
 def key_phrases(text: str) -> list[str]:
@@ -100,7 +109,11 @@ def key_phrases(text: str) -> list[str]:
             elif run:
                 phrases.append(" ".join(run))
                 run = []
-    return list(dict.fromkeys(phrase for phrase in phrases if len(phrase) > 1 and terms(phrase)))
+    return list(
+        dict.fromkeys(
+            phrase for phrase in phrases if (len(phrase) > 1 or _CJK.match(phrase)) and terms(phrase)
+        )
+    )
 
 
 def weights(query: Collection[str], texts: Iterable[Collection[str]]) -> dict[str, float]:

@@ -32,8 +32,9 @@ _TELLING = 5  # passages in the article's language, so that a word that none has
 _FAINT = 0.35  # of the best sentence's score
 _NAMED = 0.6  # of the words of a part of the question stand in a passage that is about it
 _ANSWERED = 0.5  # of a question's terms, by weight, stand in one passage
-_ABOUT = 0.35  # of the topic's terms, by weight, stand in one passage of sources that know it
-_SEVERAL = 3  # passages in other languages that were found for the topic as a whole
+_ABOUT = 0.35  # of a question's terms, by weight, stand in a passage that is about it
+_SEVERAL = 3  # passages in other languages that were found for the topic as it stands
+_NAME = re.compile(r"\d|[A-Z]")
 _LATIN = re.compile(r"[A-Za-z][\w./+#-]*")
 # A sentence that says why or what to do is worth more than one that tells.
 _ADVICE = re.compile(
@@ -144,15 +145,17 @@ def _report(request: Element, messages: Sequence[ModelMessage], passages: Sequen
     known = request.one("known")
     topic = request.text("topic")
     questions = [element.body.strip() for element in request.all("question")]
-    passages = _to_the_point(passages, [topic, *questions], language)
+    asked = questions if known.body and questions else [topic, *questions]
+    if not any(_is_about(text, passages, language) for text in asked):
+        # Words of it are met, in texts about something else. Other languages cannot have its words:
+        # there the search is believed, which goes by meaning, once it found several for the question as it is.
+        passages = [passage for passage in _of_first_search(messages) if passage.lang != language]
+        passages = passages if len(passages) >= _SEVERAL else []
     candidates = [(passage, sentence) for passage in passages for sentence in quotable(passage.text)]
     bags = [terms(passage.text) | terms(passage.heading) for passage in passages]
-    asked = " ".join(questions) if known.body and questions else " ".join([topic, *questions])
-    weighed = weights(terms(asked), bags)
+    weighed = weights(terms(" ".join(asked)), bags)
 
     reported = _picked(candidates, passages, weighed, language, _known_claims(known))
-    if not known.body and not _is_about(topic, _of_whole_topic(messages), passages, language):
-        reported = []  # single words of the topic are met, in texts about something else
     gaps = [gap.body.strip() for gap in known.all("gap")]
     if passages:
         open_questions = [question for question in questions if not _answered(question, bags)]
@@ -169,21 +172,23 @@ def _report(request: Element, messages: Sequence[ModelMessage], passages: Sequen
     return written(reported, list(dict.fromkeys(gaps)), known.text("summary") or summary)
 
 
-def _to_the_point(
-    passages: Sequence[_Passage], asked: Sequence[str], language: Language
-) -> Sequence[_Passage]:
-    """Without those in the article's language, if none of them has what any part of the question names.
+def _is_about(question: str, passages: Sequence[_Passage], language: Language) -> bool:
+    """Whether a passage in the article's language is about it, not only meets a word or a syllable of it.
 
-    A search by words alone takes what shares a syllable or a verb. Other languages cannot have the words.
+    It has a good part of the question's words by weight, or most of one of its parts that says something by
+    itself: several words, or a name such as MD5.
     """
-    wanted = [bag for text in asked for part in key_phrases(text) if (bag := terms(part))]
-    own = [terms(f"{passage.heading} {passage.text}") for passage in passages if passage.lang == language]
-    if any(len(bag & other) / len(bag) >= _NAMED for bag in wanted for other in own):
-        return passages
-    return [passage for passage in passages if passage.lang != language]
+    bags = [terms(f"{passage.heading} {passage.text}") for passage in passages if passage.lang == language]
+    weighed = weights(terms(question), bags)
+    if max((share(weighed, bag) for bag in bags), default=0.0) >= _ABOUT:
+        return True
+    telling = [
+        bag for part in key_phrases(question) if len(bag := terms(part)) > 1 or (bag and _NAME.search(part))
+    ]
+    return any(len(part & bag) / len(part) >= _NAMED for part in telling for bag in bags)
 
 
-def _of_whole_topic(messages: Sequence[ModelMessage]) -> list[_Passage]:
+def _of_first_search(messages: Sequence[ModelMessage]) -> list[_Passage]:
     """What the first search of all found, which was for the topic as it stands."""
     for message in messages:
         if isinstance(message, ModelRequest):
@@ -191,21 +196,6 @@ def _of_whole_topic(messages: Sequence[ModelMessage]) -> list[_Passage]:
                 if isinstance(part, ToolReturnPart):
                     return [passage for passage in _results(ModelRequest([part])) or [] if passage.id]
     return []
-
-
-def _is_about(
-    topic: str, of_whole_topic: Sequence[_Passage], passages: Sequence[_Passage], language: Language
-) -> bool:
-    """Whether the sources know the topic: one passage has a good part of its words.
-
-    Sources in other languages do not have its words; there the search itself is believed, which goes by
-    meaning, once it found several of them for the topic as a whole.
-    """
-    bags = [terms(passage.text) | terms(passage.heading) | terms(passage.title) for passage in passages]
-    weighed = weights(terms(topic), bags)
-    if max((share(weighed, bag) for bag in bags), default=0.0) >= _ABOUT:
-        return True
-    return sum(passage.lang != language for passage in of_whole_topic) >= _SEVERAL
 
 
 def _picked(

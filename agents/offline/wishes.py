@@ -1,7 +1,7 @@
 """What people wish of an outline or draft, read from their words in English, Chinese and Japanese: pure."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 
@@ -59,14 +59,14 @@ _LAST_ZH = r"(?:最后面|最后|最後|末尾|结尾|結尾|后面|後面)"
 _FIRST_JA = r"(?:一番前|最初|先頭|冒頭|先|前)"
 _LAST_JA = r"(?:一番後ろ|最後|末尾|後ろ)"
 
-_Maker = Callable[[re.Match[str]], Wish]
+_Maker = Callable[[Mapping[str, str]], Wish]
 
 
 def _move(to: str) -> _Maker:
     return lambda found: Move(found["a"], to)
 
 
-def _beside(found: re.Match[str]) -> Wish:
+def _beside(found: Mapping[str, str]) -> Wish:
     word = found["side"].casefold()
     before = word in ("before", "above", "ahead of") or word[:1] in "前先"
     if word.startswith("之"):
@@ -98,11 +98,11 @@ _RULES: tuple[tuple[str, _Maker], ...] = (
     (r"(?:end|close|finish|conclude) with (?P<a>.+)", _move("last")),
     (r"(?P<a>.+?) (?:should (?:come|go|be) |comes |goes )?first", _move("first")),
     (r"(?P<a>.+?) (?:should (?:come|go|be) |comes |goes )?last", _move("last")),
-    (r"(?:shorten|tighten|trim|condense|abridge)(?: (?P<a>.+))?", lambda f: Shorten(f["a"] or "")),
+    (r"(?:shorten|tighten|trim|condense|abridge)(?: (?P<a>.+))?", lambda f: Shorten(f["a"])),
     (
         r"(?:make |keep )?(?:(?P<a>.+?) )?(?:a (?:bit|little) |much )?"
         r"(?:shorter|short|briefer|brief|more concise|concise)",
-        lambda f: Shorten(f["a"] or ""),
+        lambda f: Shorten(f["a"]),
     ),
     (r"cut (?P<a>.+?) (?:short|down)", lambda f: Shorten(f["a"])),
     (r"(?:say |write )?less (?:on|about|of) (?P<a>.+)", lambda f: Shorten(f["a"])),
@@ -129,7 +129,7 @@ _RULES: tuple[tuple[str, _Maker], ...] = (
         lambda f: Rename(f["a"], f["b"]),
     ),
     (
-        r"(?:把|将)?(?P<a>.+?)(?:放|移|挪|调|提|排)(?:在|到|至)?(?P<b>.+?)(?P<side>之前|之后|前面|后面|前|后)",
+        r"(?:把|将)?(?P<a>.+?)(?:放|移|挪|调|提|排)(?:在|到|至)(?P<b>.+?)(?P<side>之前|之后|前面|后面|前|后)",
         lambda f: (
             _beside(f)
             if not re.fullmatch("最|开头|结尾|首|文章|全文|", f["b"])
@@ -224,7 +224,7 @@ def wishes(text: str) -> list[Wish]:
 def _wish(clause: str) -> Wish | None:
     for pattern, make in _COMPILED:
         if found := pattern.fullmatch(clause):
-            return make(found)
+            return make({name: (said or "").strip() for name, said in found.groupdict().items()})
     return None
 
 

@@ -1,11 +1,15 @@
 """Messages in threads. Everything that no listener wants is acknowledged all the same, and left."""
 
 import re
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltContext
 
 from bot.background import Background
+from bot.blocks import Drawn
+from bot.command import topic_language
+from bot.texts import say
 from bot.workflow import Said, Workflow
 
 # Edits, deletions, joins and bots' messages decide nothing.
@@ -14,7 +18,12 @@ PEOPLES_SUBTYPES = frozenset({None, "thread_broadcast", "file_share"})
 ANYTHING = re.compile(".*", re.DOTALL)
 
 
-def register(app: AsyncApp, workflow: Workflow, background: Background) -> None:
+Whisper = Callable[[str, str, str | None, Drawn], Awaitable[Any]]
+
+
+def register(app: AsyncApp, workflow: Workflow, background: Background, *, whisper: Whisper) -> None:
+    """`whisper(channel, user, thread, what)` tells one person alone, past the outbox, which may be away."""
+
     async def message(body: dict[str, Any], event: dict[str, Any], context: AsyncBoltContext) -> None:
         if event.get("subtype") not in PEOPLES_SUBTYPES or event.get("bot_id") or "user" not in event:
             return
@@ -34,7 +43,12 @@ def register(app: AsyncApp, workflow: Workflow, background: Background) -> None:
                 f"message:{body['team_id']}:{event['channel']}:{event['ts']}",
             ),
         )
-        background.start(workflow.hear(said))
+
+        async def fault() -> None:
+            away = say(topic_language(said.text), "database_away")
+            await whisper(said.channel_id, said.user_id, said.thread_ts, Drawn(away, []))
+
+        background.start(workflow.hear(said), on_fault=fault)
 
     app.event("message")(message)
     app.event("app_mention")(message)

@@ -269,3 +269,13 @@ async def test_list_and_status_show_articles_with_links(desk: Desk) -> None:
         assert parent.ts.replace(".", "") in text
     answer = await desk.bo.command(desk.channel, "/article", "help")
     assert "/article TOPIC" in answer.text
+
+
+async def test_a_word_that_cannot_be_written_down_is_not_lost_in_silence(desk: Desk) -> None:
+    parent, _ = await at_outline(desk)
+    await desk.knowledge.pool.execute("alter table inbox rename to inbox_away")
+    await desk.ana.say(desk.channel, "revise: drop section 1", thread_ts=parent.ts)
+    await desk.told(desk.ana, "database cannot be reached")
+    await desk.bo.say(desk.channel, "通过", thread_ts=parent.ts)
+    await desk.told(desk.bo, "数据库")
+    assert (await desk.article(parent)).decisions == ()
