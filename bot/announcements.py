@@ -17,7 +17,7 @@ from bot.messages import (
     StatusMessage,
 )
 from knowledge.article import Article, On, Status
-from knowledge.articles import Outgoing
+from knowledge.changes import Outgoing
 
 NO_PROGRESS = Progress()
 

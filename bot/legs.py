@@ -25,7 +25,8 @@ from bot.decisions import carry_on, missing_evidence
 from bot.messages import Progress
 from bot.texts import failure, say_plain
 from knowledge.article import AT_WORK, Action, Article, ArticleError, Decision, Mode, Status
-from knowledge.articles import Articles, Change, Moved, NewVersion
+from knowledge.articles import Articles
+from knowledge.changes import Change, Moved, NewVersion
 from knowledge.search import Search
 
 log = logging.getLogger(__name__)

@@ -23,7 +23,8 @@ from bot.messages import MESSAGE, Decided, DraftMessage, OutlineMessage
 from bot.replies import NearMiss, Talk, Word, read_reply
 from bot.texts import failure, say
 from knowledge.article import Action, Article, ArticleError, Mode, On, Status
-from knowledge.articles import AlreadyHeard, Articles, Change, Moved, NewArticle, NewDecision, Outgoing
+from knowledge.articles import Articles
+from knowledge.changes import AlreadyHeard, Change, Moved, NewArticle, NewDecision, Outgoing
 from knowledge.documents import Documents
 from knowledge.language import Language
 

@@ -2,97 +2,27 @@
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import asyncpg
-
-from knowledge.article import AT_WORK, Action, Article, ArticleError, Decision, Mode, On, Status, may_follow
+from knowledge.article import AT_WORK, Action, Article, On, Status, may_follow
+from knowledge.changes import (
+    AlreadyHeard,
+    Change,
+    IllegalMove,
+    Moved,
+    NewArticle,
+    NewDecision,
+    NewVersion,
+    Outgoing,
+)
 from knowledge.database import Connection, Pool
-from knowledge.language import Language
+from knowledge.rows import article_of, decision_of, error_json
 
 # The one procrastinate task that works on articles; `bot.jobs` registers it under this name.
 LEG_TASK = "copydesk.leg"
 QUEUE = "articles"
 
 NO_USAGE: Mapping[str, Any] = {"requests": 0, "input_tokens": 0, "output_tokens": 0, "cost_usd": None}
-
-
-class Moved(Exception):
-    """The article has moved, or somebody has spoken, since it was read: read it again."""
-
-
-class AlreadyHeard(Exception):
-    """This event of Slack has had its effect already."""
-
-
-class IllegalMove(Exception):
-    """A move that the table of states does not allow: a fault in the program, nothing was written."""
-
-
-@dataclass(frozen=True, slots=True)
-class NewArticle:
-    topic: str
-    language: Language
-    mode: Mode
-    team_id: str
-    channel_id: str
-    requested_by: str
-
-
-@dataclass(frozen=True, slots=True)
-class Outgoing:
-    """A message for the outbox: the same key again with another text is an edit of the same message.
-
-    `on` and `version` mark a message that asks for a decision.
-    """
-
-    key: str
-    message: dict[str, Any]
-    on: On | None = None
-    version: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NewDecision:
-    on: On
-    action: Action
-    text: str
-    section: int | None
-    by: str
-    version: int
-    kept: bool = False  # waits for the next gate, instead of being taken at once
-
-
-@dataclass(frozen=True, slots=True)
-class NewVersion:
-    """A draft shown for decision, with the file people got."""
-
-    number: int
-    draft: dict[str, Any]
-    markdown: str
-    words: int
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """All that one transaction writes.
-
-    `after` is the article as it shall be (`dataclasses.replace` of the one that was read; `moves`, `heard`,
-    `thread_ts` and the times are kept by the database). `take` turns waiting requests into taken ones;
-    `outcome` ends the taken ones with one sentence. `claims` are inbox keys: if one is there already nothing
-    is written. `review` is (version, by, review).
-    """
-
-    after: Article
-    why: str
-    decision: NewDecision | None = None
-    take: bool = False
-    outcome: str | None = None
-    messages: Sequence[Outgoing] = ()
-    version: NewVersion | None = None
-    review: tuple[int, str, dict[str, Any]] | None = None
-    claims: Sequence[str] = ()
 
 
 class Articles:
@@ -161,7 +91,7 @@ class Articles:
             team_id,
             in_work,
         )
-        return [_article(row, ()) for row in rows]
+        return [article_of(row, ()) for row in rows]
 
     async def on_topic(self, topic: str, *, team_id: str) -> Article | None:
         """The newest article on the same words (case and white space apart) that was not cancelled."""
@@ -355,7 +285,7 @@ async def _compare_and_set(
         after.research_rounds,
         after.approved_by,
         after.stopped_by,
-        None if after.error is None else _error_json(after.error),
+        None if after.error is None else error_json(after.error),
         after.usage,
     )
     job_id: int | None = row["job_id"]
@@ -451,35 +381,4 @@ async def _read(connection: Connection, article_id: int) -> Article:
     decisions = await connection.fetch(
         "select * from decisions where article_id = $1 order by id", article_id
     )
-    return _article(row, tuple(_decision(decision) for decision in decisions))
-
-
-def _article(row: asyncpg.Record, decisions: tuple[Decision, ...]) -> Article:
-    values = {name: row[name] for name in Article.__dataclass_fields__ if name != "decisions"}
-    values["mode"] = Mode(row["mode"])
-    values["status"] = Status(row["status"])
-    values["error"] = None if row["error"] is None else _error(row["error"])
-    return Article(**values, decisions=decisions)
-
-
-def _decision(row: asyncpg.Record) -> Decision:
-    return Decision(
-        id=row["id"],
-        on=row["on_what"],
-        action=Action(row["action"]),
-        text=row["text"],
-        section=row["section"],
-        by=row["by"],
-        version=row["version"],
-        at=row["at"],
-        state=row["state"],
-        outcome=row["outcome"],
-    )
-
-
-def _error_json(error: ArticleError) -> dict[str, str]:
-    return {"leg": error.leg, "code": error.code, "message": error.message}
-
-
-def _error(value: dict[str, str]) -> ArticleError:
-    return ArticleError(leg=Status(value["leg"]), code=value["code"], message=value["message"])
+    return article_of(row, tuple(decision_of(decision) for decision in decisions))

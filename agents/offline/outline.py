@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from agents.offline.clusters import ids_of, outline_of, section_of
 from agents.offline.parts import SEPARATOR, Part, Section, owner
 from agents.offline.phrases import phrase
-from agents.offline.places import place_of, subject_of
+from agents.offline.places import means_itself, place_of, subject_of
 from agents.offline.relevance import likeness, share, terms, weights
 from agents.offline.wishes import Drop, More, Move, Rename, Shorten, Swap, Wish, Words
 from knowledge.language import Language
@@ -104,7 +104,11 @@ def carry_out(table: Outline, wish: Wish, only: int | None) -> None:
     """Change the outline and note what was done. `only` is the number of the section that is meant."""
     match wish:
         case Drop(what):
-            _drop(table, _meant(what, only))
+            # "drop it", not "drop the numbers": that would take a writer.
+            if only is None or means_itself(what) or table.find(what) == only - 1:
+                _drop(table, _meant(what, only))
+            else:
+                table.could_not(what)
         case Move(what, to, beside):
             _move(table, _meant(what, only), to, beside)
         case Swap(one, other):

@@ -37,6 +37,12 @@ _ORDINALS = {
 _LAST_ONE = re.compile(
     r"(?:the )?last(?: one| section| part)?|最后(?:一)?(?:节|章|部分)|最後の(?:節|章|部分)", re.IGNORECASE
 )
+_ITSELF = re.compile(
+    r"it(?: all| entirely| completely)?|(?:this|that|the)(?: whole| entire)?(?: section| part| one)?|everything"
+    r"|它|这个|这|该节|本节|(?:这|那)一?(?:节|部分|章)|全部"
+    r"|これ|それ|(?:この|その|本)?(?:節|部分|セクション)|全体",
+    re.IGNORECASE,
+)
 _QUOTATION_MARKS = " \"'“”「」『』《》‘’"
 _MEANT = 0.6  # of the words that people say stand where they mean
 _CHINESE_DIGITS = {digit: number for number, digit in enumerate("一二三四五六七八九十", start=1)}
@@ -72,6 +78,11 @@ def place_of(
         for body in bodies
     ]
     return _best([float(count) for count in mentions], 1.0)
+
+
+def means_itself(what: str) -> bool:
+    """Whether the words only point at the section that a request is for: "it", 这一节, この節."""
+    return not what or _ITSELF.fullmatch(what.strip(_QUOTATION_MARKS)) is not None
 
 
 def subject_of(what: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from agents.citations import cited_ids
 from agents.offline.parts import parts_of, sections_of
 from agents.offline.phrases import phrase
-from agents.offline.places import place_of, subject_of
+from agents.offline.places import means_itself, place_of, subject_of
 from agents.offline.relevance import terms
 from agents.offline.tagged import Element, language_of_request
 from agents.offline.wishes import Drop, More, Move, Rename, Shorten, Swap, Wish, Words, wishes
@@ -127,10 +127,9 @@ def _plan(draft: _Draft, wish: Wish, text: str, only: int | None) -> None:
 
 
 def _drop(draft: _Draft, what: str, only: int | None) -> None:
-    at = draft.find(what)
-    if only is not None and (at is None or terms(subject_of(what)) <= terms("it this that")):
-        at = only
-    if at is None or len(draft.sections) == 1 or (only is not None and at != only):
+    # "drop it", not "drop the numbers": that would take a writer.
+    at = only if only is not None and means_itself(what) else draft.find(what)
+    if at is None or len(draft.sections) == 1 or only not in (None, at):
         draft.could_not(what)
         return
     gone = draft.sections.pop(at)

@@ -30,7 +30,8 @@ _MOST_IN_OTHER_LANGUAGES = {"en": 5, "zh": 10, "ja": 10}
 _SAME = 0.7  # of the shorter sentence's terms are in the other
 _TELLING = 5  # passages in the article's language, so that a word that none has says something
 _FAINT = 0.35  # of the best sentence's score
-_NAMED = 0.6  # of the words of a part of the question stand in a passage that is about it
+_NAMED = 0.5  # of the words of a part of the question stand in a passage that is about it
+_NAMED_IN_SYLLABLES = 0.6
 _ANSWERED = 0.5  # of a question's terms, by weight, stand in one passage
 _ABOUT = 0.35  # of a question's terms, by weight, stand in a passage that is about it
 _SEVERAL = 3  # passages in other languages that were found for the topic as it stands
@@ -148,7 +149,7 @@ def _report(request: Element, messages: Sequence[ModelMessage], passages: Sequen
     asked = questions if known.body and questions else [topic, *questions]
     if not any(_is_about(text, passages, language) for text in asked):
         # Words of it are met, in texts about something else. Other languages cannot have its words:
-        # there the search is believed, which goes by meaning, once it found several for the question as it is.
+        # there the search is believed, which goes by meaning, once it found several for the whole topic.
         passages = [passage for passage in _of_first_search(messages) if passage.lang != language]
         passages = passages if len(passages) >= _SEVERAL else []
     candidates = [(passage, sentence) for passage in passages for sentence in quotable(passage.text)]
@@ -182,10 +183,14 @@ def _is_about(question: str, passages: Sequence[_Passage], language: Language) -
     weighed = weights(terms(question), bags)
     if max((share(weighed, bag) for bag in bags), default=0.0) >= _ABOUT:
         return True
-    telling = [
-        bag for part in key_phrases(question) if len(bag := terms(part)) > 1 or (bag and _NAME.search(part))
-    ]
-    return any(len(part & bag) / len(part) >= _NAMED for part in telling for bag in bags)
+    for part in key_phrases(question):
+        words = terms(part)
+        # Syllables of Chinese and Japanese are met by chance more often than words are.
+        enough = len(words) * (_NAMED if _LATIN.search(part) else _NAMED_IN_SYLLABLES)
+        least = max(enough, 1 if _NAME.search(part) else 2)
+        if any(len(words & bag) >= least for bag in bags):
+            return True
+    return False
 
 
 def _of_first_search(messages: Sequence[ModelMessage]) -> list[_Passage]:

@@ -75,6 +75,11 @@ class Desk:
         assert message is not None
         return message
 
+    async def next_whisper(self, person: Person, before: int) -> Message:
+        """The next message to that person alone, who had `before` of them."""
+        await self.slack.wait_for(lambda: len(person.ephemerals) > before, PATIENCE)
+        return person.ephemerals[before]
+
     async def told(self, person: Person, words: str) -> Message:
         """What that person alone is told, with these words in it."""
 

@@ -55,8 +55,8 @@ async def test_near_misses_are_answered_to_that_person_alone(desk: Desk) -> None
     for miss in ("approve?", "revise the intro", "lgtm", "通过？", "承認？"):
         number = len(desk.ana.ephemerals)
         await desk.ana.say(desk.channel, miss, thread_ts=parent.ts)
-        await desk.slack.wait_for(lambda number=number: len(desk.ana.ephemerals) == number + 1, PATIENCE)  # type: ignore[misc]
-        assert desk.ana.ephemerals[-1].thread_ts == parent.ts
+        answer = await desk.next_whisper(desk.ana, number)
+        assert answer.thread_ts == parent.ts
     article = await said_and_heard(desk, parent)
     assert (article.status, article.decisions) == (Status.AWAITING_OUTLINE, ())
     assert len(desk.bots(parent)) == before
@@ -261,10 +261,9 @@ async def test_a_thread_that_waits_survives_a_restart(desk: Desk) -> None:
 
 async def test_list_and_status_show_articles_with_links(desk: Desk) -> None:
     parent, _ = await at_outline(desk)
-    for number, which in enumerate(("list", "status"), 1):
+    for number, which in enumerate(("list", "status")):
         await desk.bo.command(desk.channel, "/article", which)
-        await desk.slack.wait_for(lambda number=number: len(desk.bo.ephemerals) == number, PATIENCE)  # type: ignore[misc]
-        text = plain_text(desk.bo.ephemerals[-1])
+        text = plain_text(await desk.next_whisper(desk.bo, number))
         assert TOPIC in text
         assert parent.ts.replace(".", "") in text
     answer = await desk.bo.command(desk.channel, "/article", "help")

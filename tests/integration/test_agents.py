@@ -268,6 +268,31 @@ async def test_people_change_the_outline_and_it_stays_changed(
 
 
 @pytest.mark.parametrize(
+    ("topic", "drop_it", "drop_other"),
+    [
+        (ENGLISH, "drop it", "drop the adjectives"),
+        (CHINESE, "删除它", "删除形容词"),
+        (JAPANESE, "これを削除", "形容詞を削除"),
+    ],
+)
+async def test_a_request_for_one_section_drops_that_section_or_nothing(
+    bench: Bench, topic: str, drop_it: str, drop_other: str
+) -> None:
+    found = await bench.research(topic)
+    start = await bench.analyse(found)
+    assert headings(await bench.analyse(found, asks(drop_it, 2), previous=start)) == [
+        *headings(start)[:1],
+        *headings(start)[2:],
+    ]
+    assert headings(await bench.analyse(found, asks(drop_other, 2), previous=start)) == headings(start)
+    draft = await bench.write(found, start)
+    dropped = await bench.revise(found, start, draft, asks_of_draft(drop_it, 2))
+    assert dropped.sections == [draft.sections[0], *draft.sections[2:]]
+    kept = await bench.revise(found, start, draft, asks_of_draft(drop_other, 2))
+    assert [section.heading for section in kept.sections] == headings(start)
+
+
+@pytest.mark.parametrize(
     ("topic", "request_text", "meant"),
     [
         (ENGLISH, "put the migration first", r"[Rr]oll|[Mm]igrat"),

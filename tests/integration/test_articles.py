@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from knowledge.article import Action, Article, ArticleError, Mode, Status
-from knowledge.articles import (
+from knowledge.articles import Articles
+from knowledge.changes import (
     AlreadyHeard,
-    Articles,
     Change,
     IllegalMove,
     Moved,

@@ -1,7 +1,8 @@
 """One request of each agent as it goes over the wire to an OpenAI-compatible host, in English and Chinese.
 
 A capable person must be able to do the job from it alone: read the files in `golden/` when a prompt changes.
-After a change that is meant, write them anew: `REGENERATE_GOLDEN=1 .venv/bin/pytest tests/unit/test_agents_golden.py`
+After a change that is meant, write them anew and read the difference:
+`REGENERATE_GOLDEN=1 .venv/bin/pytest tests/unit/test_agents_golden.py`
 """
 
 import json
@@ -20,8 +21,26 @@ from tests.unit.scripted_model import calls, said, scripted_host
 
 GOLDEN = Path(__file__).parent / "golden"
 REPORTS = {
-    "en": "Findings\n[S1] (high) MD5 is fast — “MD5 was built to be fast.”\nGaps\nNothing on latency.\nSummary\nFast.",
-    "zh": "Findings\n[S1] (high) MD5 很快 — “MD5 是为快速计算而设计的。”\nGaps\n没有延迟数据。\nSummary\n很快。",
+    "en": "\n".join(
+        [
+            "Findings",
+            "[S1] (high) MD5 is fast — “MD5 was built to be fast.”",
+            "Gaps",
+            "Nothing on latency.",
+            "Summary",
+            "Fast.",
+        ]
+    ),
+    "zh": "\n".join(
+        [
+            "Findings",
+            "[S1] (high) MD5 很快 — “MD5 是为快速计算而设计的。”",
+            "Gaps",
+            "没有延迟数据。",
+            "Summary",
+            "很快。",
+        ]
+    ),
 }
 QUESTIONS = {"en": "How long does a login take?", "zh": "登录需要多长时间？"}
 
@@ -44,7 +63,7 @@ REQUESTS: dict[str, tuple[str, Run]] = {
 
 
 def plan_that_keeps_all(example: Example) -> dict[str, Any]:
-    sections = [
+    sections: list[dict[str, Any]] = [
         {"number": number, "heading": section.heading, "change": None, "source_ids": []}
         for number, section in enumerate(example.draft.sections, start=1)
     ]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from agents.contracts import DraftResult, DraftSection, Source
 from bot.article_file import filename, to_markdown, word_count
+from knowledge.language import Language
 
 SOURCES = [
     Source(
@@ -57,8 +58,8 @@ def test_front_matter_reads_back_as_it_was_and_lists_only_what_is_cited() -> Non
 @pytest.mark.parametrize(
     ("language", "heading"), [("en", "## Sources"), ("zh", "## 来源"), ("ja", "## 出典")]
 )
-def test_the_list_of_sources_speaks_the_articles_language(language: str, heading: str) -> None:
-    assert heading in to_markdown(DRAFT, SOURCES, language=language, on=date(2026, 1, 1))  # type: ignore[arg-type]
+def test_the_list_of_sources_speaks_the_articles_language(language: Language, heading: str) -> None:
+    assert heading in to_markdown(DRAFT, SOURCES, language=language, on=date(2026, 1, 1))
 
 
 @pytest.mark.parametrize(
