@@ -72,6 +72,7 @@ class Legs:
             except Moved:
                 log.info("article %s: overtaken in %s, nothing written", article_id, article.status)
             except AgentError as error:
+                log.warning("article %s: %s failed: %s", article_id, article.status, error)
                 await self._fail(article, desk, error.code, error.facts)
             except Exception:
                 log.exception("article %s: %s failed", article_id, article.status)

@@ -38,7 +38,8 @@ _LAST_ONE = re.compile(
     r"(?:the )?last(?: one| section| part)?|最后(?:一)?(?:节|章|部分)|最後の(?:節|章|部分)", re.IGNORECASE
 )
 _ITSELF = re.compile(
-    r"it(?: all| entirely| completely)?|(?:this|that|the)(?: whole| entire)?(?: section| part| one)?|everything"
+    r"it(?: all| entirely| completely)?|everything"
+    r"|(?:this|that|the)(?: whole| entire)?(?: section| part| one)?"
     r"|它|这个|这|该节|本节|(?:这|那)一?(?:节|部分|章)|全部"
     r"|これ|それ|(?:この|その|本)?(?:節|部分|セクション)|全体",
     re.IGNORECASE,
