@@ -50,17 +50,17 @@ def find(quote: str, text: str) -> tuple[int, int] | None:
     whole = "".join(folded)
     said = "".join(_folded(character) for character in quote)
     for wanted in (said, bare := said.strip(_QUOTATION_MARKS), bare.strip(".").strip(_QUOTATION_MARKS)):
-        if len(wanted) >= _SHORTEST and (start := _place(wanted, whole)) >= 0:
-            return origins[start], origins[start + len(wanted) - 1] + 1
+        if len(wanted) < _SHORTEST:
+            continue
+        start = whole.find(wanted)
+        while start >= 0:
+            last, end = start + len(wanted) - 1, origins[start + len(wanted) - 1] + 1
+            # Whole letters only: `cafe` does not stand in `café`, in one character or with its accent behind.
+            cut = origins[last + 1 : last + 2] == [origins[last]]
+            if not cut and not unicodedata.combining(text[end : end + 1] or " "):
+                return origins[start], end
+            start = whole.find(wanted, start + 1)
     return None
-
-
-def _place(wanted: str, whole: str) -> int:
-    """Where `wanted` stands, whole letters only: `cafe` does not stand in `café`. -1 if nowhere."""
-    start = whole.find(wanted)
-    while start >= 0 and unicodedata.combining(whole[start + len(wanted) : start + len(wanted) + 1] or " "):
-        start = whole.find(wanted, start + 1)
-    return start
 
 
 def _folded(character: str) -> str:

@@ -33,15 +33,15 @@ class Wire(BaseModel):
 class FindingAnswer(Wire):
     claim: Annotated[Sentences, Field(description="One statement that the quote supports by itself.")]
     source_id: SourceId
-    confidence: Annotated[Level, Field(description="How directly the quote supports the claim.")]
+    confidence: Annotated[Level, Field(description="As in the report.")]
     quote: Annotated[
-        str, Field(max_length=1_200, description="Copied from the source, character for character.")
+        str, Field(max_length=1_200, description="Copied from the report, character for character.")
     ]
 
 
 class FindingsAnswer(Wire):
     findings: Annotated[list[FindingAnswer], Field(max_length=60)]
-    gaps: Annotated[list[Sentences], Field(max_length=20, description="What was looked for and not found.")]
+    gaps: Annotated[list[Sentences], Field(max_length=20, description="What the report says was not found.")]
     summary: Annotated[str, Field(max_length=3_000)]
 
 
@@ -97,7 +97,9 @@ class PlannedSectionAnswer(Wire):
     change: Annotated[
         Sentences | None, Field(description="What its writer is to change; null = it stays as it is.")
     ]
-    source_ids: Annotated[SourceIds, Field(description="For a new section: what it rests on.")]
+    source_ids: Annotated[
+        SourceIds, Field(description="For a new or changed section: what it should use and does not yet.")
+    ]
 
 
 class PlanAnswer(Wire):
