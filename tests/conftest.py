@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterator
 from itertools import count
 from pathlib import Path
 
+import hypothesis
 import psycopg
 import pydantic_ai.models
 import pytest
@@ -20,6 +21,12 @@ from knowledge.embedded import EmbeddedPostgres
 from knowledge.embedded_host import find_process
 
 pydantic_ai.models.ALLOW_MODEL_REQUESTS = False
+
+# No example is timed: machines are shared. On CI the examples are the same each run: what fails there can be
+# had again, and new ones are found at the desk.
+hypothesis.settings.register_profile("desk", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "desk")
 
 # Removed on import, so that no module, session fixture or child process of a test sees them either.
 PREFIXES_OF_THIS_MACHINE = (
