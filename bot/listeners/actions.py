@@ -49,7 +49,7 @@ def register(app: AsyncApp, workflow: Workflow, background: Background, *, open_
             return
 
         async def fault() -> None:
-            await _tell(respond, say(value.language, "database_away"))
+            await _tell(respond, say(value.language, "not_written_down"))
 
         click = f"click:{body['trigger_id']}"
         background.start(
@@ -108,7 +108,7 @@ def register(app: AsyncApp, workflow: Workflow, background: Background, *, open_
             await _tell(respond, answer.text if answer else say(offer.language, "started_anyway"))
 
         async def fault() -> None:
-            await _tell(respond, say(offer.language, "database_away"))
+            await _tell(respond, say(offer.language, "not_written_down"))
 
         background.start(start(), on_fault=fault)
 

@@ -34,7 +34,7 @@ def register(
         language = topic_language(text)
 
         async def fault() -> None:
-            await respond(text=say(language, "database_away"), response_type="ephemeral")
+            await respond(text=say(language, "not_written_down"), response_type="ephemeral")
 
         match read_command(text):
             case Help():
