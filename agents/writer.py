@@ -129,7 +129,9 @@ async def _carried_out(article: _Article, plan: Revision, last: DraftResult | No
     try:
         async with asyncio.TaskGroup() as group:
             front_task = (
-                group.create_task(_front(article, plan)) if last is None or plan.rewrite_title else None
+                group.create_task(_front(article, plan))
+                if last is None or plan.rewrite_title or len(plan.sections) < len(last.sections)
+                else None
             )
             tasks = {at: group.create_task(written(at)) for at in to_write}
     except ExceptionGroup as failed:

@@ -126,6 +126,7 @@ def draft(
         words=word_count(draft.content),
         sections=_section_summaries(draft, previous),
         changed_since=None if previous is None else article.version - 1,
+        rearranged=previous is not None and _headings(previous) != _headings(draft),
         notes=draft.notes,
         review=review,
         asks=asks,
@@ -153,6 +154,10 @@ def note(
         article_id=article.id, language=article.language, key=text_key, params=params, to=to
     )
     return Outgoing(f"article:{article.id}:note:{key}", message.model_dump(mode="json"))
+
+
+def _headings(draft: DraftResult) -> list[str]:
+    return [section.heading for section in draft.sections]
 
 
 def _section_summaries(draft: DraftResult, previous: DraftResult | None) -> list[SectionSummary]:

@@ -11,10 +11,11 @@ from typing import Any, Protocol
 from pydantic_ai import Embedder
 from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
+from slack_bolt.authorization import AuthorizeResult
 
 from agents.models import models_from
 from bot.background import Background
-from bot.jobs import build_jobs, run_worker
+from bot.jobs import DEAD_AFTER_SECONDS, build_jobs, run_worker
 from bot.legs import Legs, Limits
 from bot.listeners import actions, commands, events, views
 from bot.sender import Sender
@@ -37,6 +38,9 @@ EMBED_AT_ONCE = 16
 
 # After a fault a part of the bot is started again this much later.
 RESTART_SECONDS = 2.0
+
+# On the way out: for what listeners have begun.
+DRAIN_SECONDS = 10.0
 
 
 class StartError(Exception):
@@ -111,10 +115,15 @@ async def serve(settings: Settings, knowledge: Knowledge, *, worker: bool, ready
         knowledge.articles, knowledge.documents, slack, approvers=settings.who_approves, limits=limits
     )
     background = Background()
-    app = AsyncApp(client=client)
+    identity = slack.identity()
+
+    async def authorize() -> AuthorizeResult:
+        return identity
+
+    app = AsyncApp(client=slack_client(None, base_url=settings.slack_api_url), authorize=authorize)
     commands.register(app, workflow, knowledge.articles, background, mode=Mode(settings.mode))
     actions.register(app, workflow, background, open_view=slack.open_view)
-    views.register(app, workflow, background)
+    views.register(app, workflow, background, direct=slack.direct)
     events.register(app, workflow, background, whisper=slack.whisper)
     events.register_catch_all(app)
     socket: Connection = AsyncSocketModeHandler(app, settings.slack_app_token).client
@@ -130,7 +139,7 @@ async def serve(settings: Settings, knowledge: Knowledge, *, worker: bool, ready
             await asyncio.Event().wait()
         finally:
             await socket.close()
-            await background.drain()
+            await background.drain(DRAIN_SECONDS)
 
 
 async def work(settings: Settings, knowledge: Knowledge) -> None:
@@ -147,7 +156,10 @@ async def work(settings: Settings, knowledge: Knowledge) -> None:
         async def embed() -> int:
             return await embed_pending(knowledge.pool, embedder, limit=EMBED_AT_ONCE)
 
-    jobs = build_jobs(knowledge.dsn, work=legs.work, embed=embed)
+    async def free_ended() -> list[int]:
+        return await knowledge.articles.free_ended_legs(seconds=DEAD_AFTER_SECONDS)
+
+    jobs = build_jobs(knowledge.dsn, work=legs.work, embed=embed, free_ended=free_ended)
 
     async def run() -> None:
         async with jobs.open_async():

@@ -22,10 +22,14 @@ class Background:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def drain(self) -> None:
-        """Wait until all that was started has ended."""
-        while self._tasks:
-            await asyncio.wait(set(self._tasks))
+    async def drain(self, seconds: float) -> None:
+        """Wait until all that was started has ended; what has not after `seconds` is cut off, and said so."""
+        if not self._tasks:
+            return
+        _, late = await asyncio.wait(set(self._tasks), timeout=seconds)
+        for task in late:
+            log.error("cut off on the way out: %s", task)
+            task.cancel()
 
     async def _watched(
         self, work: Coroutine[Any, Any, None], on_fault: Callable[[], Awaitable[Any]] | None

@@ -200,6 +200,9 @@ def _while_at_work(article: Article, word: Word, seen: Seen) -> Move | Keep | Re
             return Reply("what_should_change", {"on": on})
         case Action.RESEARCH if not word.text and on == "outline":
             return Reply("what_to_research")
+        case Action.REVISE if not word.text and article.taken and (seen.on, seen.version) == (on, version):
+            # The review of the very draft that is being revised: a second click on the same button.
+            return Reply("busy_draft", {"version": following})
         case Action.REVISE | Action.RESEARCH:
             kept = Keep(on, following, f"kept_{on}", {"version": following, "text": word.text})
             return _no_such_section(article, word) or kept

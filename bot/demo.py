@@ -19,12 +19,14 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 from bot import announcements, app
 from bot.app import Knowledge, StartError, open_knowledge
 from bot.article_file import filename
+from bot.command import BadCommand, read_command, topic_language
 from bot.local_slack.people import Person
 from bot.local_slack.plain_text import plain_text
 from bot.local_slack.server import LocalSlack
 from bot.local_slack.workspace import Channel, Message
 from bot.manifest import bot_events, bot_scopes
 from bot.settings import Settings, default_home
+from bot.texts import say_plain
 from knowledge.article import Article, Status
 from knowledge.embeddings import embed_pending
 from knowledge.language import Language
@@ -33,11 +35,18 @@ from knowledge.outbox import Outbox
 SAMPLE = Path(__file__).parent.parent / "knowledge" / "sample"
 
 # What the scripted person says to outline 1: it shows in the outline, whatever the topic is.
-REVISE: dict[Language, str] = {
+DROP: dict[Language, str] = {
+    "en": "revise: drop section {last}",
+    "zh": "修改：删除第{last}节",
+    "ja": "修正：第{last}節を削除",
+}
+# Where there is nothing to spare.
+MOVE: dict[Language, str] = {
     "en": "revise: move section {last} to the front",
     "zh": "修改：把第{last}节移到最前面",
     "ja": "修正：第{last}節を先頭に移動",
 }
+FEWEST_SECTIONS = 3
 APPROVE: dict[Language, str] = {"en": "approve", "zh": "通过", "ja": "承認"}
 
 GATES = frozenset({Status.AWAITING_OUTLINE, Status.AWAITING_APPROVAL})
@@ -83,7 +92,11 @@ class Stage:
 
 async def run_demo(topic: str, *, scripted: bool, knowledge: Path | None, model: str | None) -> int:
     """Play the whole job and print it; 0 when the article was published or the person left it, else 1."""
+    if isinstance(command := read_command(topic), BadCommand):
+        print(say_plain(topic_language(topic), command.key, **command.params))
+        return 1
     folder = _fresh_folder()
+    os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # it would stand in the middle of the thread
     # What happens shows in the thread; the log is for what nobody foresaw.
     logging.basicConfig(filename=folder / "demo.log", level="INFO", force=True)
     async with LocalSlack(scopes=bot_scopes(), events=bot_events()) as slack:
@@ -202,7 +215,8 @@ async def _follow_script(stage: Stage, article: Article) -> Article:
     if article.status is Status.AWAITING_OUTLINE:
         assert article.analysis is not None
         last = len(article.analysis["outline"])
-        await _say(stage, article, REVISE[article.language].format(last=last))
+        revise = DROP if last > FEWEST_SECTIONS else MOVE
+        await _say(stage, article, revise[article.language].format(last=last))
     while (article := await _asked(stage, article)).status not in ENDS:
         await _say(stage, article, APPROVE[article.language])
     return article

@@ -21,6 +21,9 @@ CONCURRENCY = 10
 # On SIGTERM a leg gets this long to end; after that it is aborted, and another worker starts it again.
 GRACE_SECONDS = 20
 
+# croniter, which procrastinate uses, has the seconds in the sixth place.
+EVERY_FIVE_SECONDS = "* * * * * */5"
+
 # Embedding jobs keep to their own queue, so that they can be looked at and stopped apart.
 KNOWLEDGE_QUEUE = "knowledge"
 
@@ -30,8 +33,13 @@ def build_jobs(
     *,
     work: Callable[[int, int], Awaitable[None]],
     embed: Callable[[], Awaitable[int]] | None,
+    free_ended: Callable[[], Awaitable[list[int]]],
 ) -> procrastinate.App:
-    """The procrastinate app. `work(article_id, moves)` is one leg; `embed()` gives a few chunks vectors."""
+    """The procrastinate app.
+
+    `work(article_id, moves)` is one leg, `embed()` gives a few chunks vectors, and `free_ended()` ends jobs
+    that go on only on paper.
+    """
     jobs = procrastinate.App(connector=PsycopgConnector(conninfo=dsn, min_size=1, max_size=4))
 
     # A leg records its own failures; only what keeps it from recording them (the database is away) ends here.
@@ -40,17 +48,19 @@ def build_jobs(
     async def leg(article_id: int, moves: int) -> None:
         await work(article_id, moves)
 
-    @jobs.periodic(cron="*/5 * * * * *")
+    @jobs.periodic(cron=EVERY_FIVE_SECONDS)
     @jobs.task(name="copydesk.rescue", queue=QUEUE, queueing_lock="copydesk.rescue")
     async def rescue(timestamp: int) -> None:
         for job in await jobs.job_manager.get_stalled_jobs(seconds_since_heartbeat=DEAD_AFTER_SECONDS):
             log.warning("job %s (%s) had a dead worker: taken over", job.id, job.task_kwargs)
             await jobs.job_manager.retry_job(job, retry_at=datetime.now(UTC))
+        for job_id in await free_ended():
+            log.warning("job %s had ended without its end being recorded: freed", job_id)
 
     if embed is not None:
         some_vectors = embed
 
-        @jobs.periodic(cron="*/5 * * * * *")
+        @jobs.periodic(cron=EVERY_FIVE_SECONDS)
         @jobs.task(
             name="copydesk.embed",
             queue=KNOWLEDGE_QUEUE,

@@ -213,11 +213,14 @@ def _changes(message: DraftMessage) -> list[list[Element]]:
         for number, summary in enumerate(message.sections, 1)
         if summary.added or summary.removed
     ]
+    rearranged = (
+        [say_elements(language, "changed_sections", {"version": since})] if message.rearranged else []
+    )
     if not changed:
-        return [say_elements(language, "changed_none", {"version": since})]
+        return rearranged or [say_elements(language, "changed_none", {"version": since})]
     key = "changed_all" if len(changed) == len(message.sections) else "changed"
     listed = say_plain(language, "between_sections").join(changed)
-    return [say_elements(language, key, {"version": since, "sections": listed})]
+    return [*rearranged, say_elements(language, key, {"version": since, "sections": listed})]
 
 
 def _stopped(message: DraftMessage) -> list[list[Element]]:

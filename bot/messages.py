@@ -100,6 +100,7 @@ class DraftMessage(Message):
     words: int
     sections: list[SectionSummary]
     changed_since: int | None  # the version before, or None for the first
+    rearranged: bool = False  # sections were dropped, added or moved since then
     notes: list[str]
     review: ReviewResult
     asks: bool

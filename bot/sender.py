@@ -7,10 +7,12 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from aiolimiter import AsyncLimiter
+from pydantic import ValidationError
 
 from bot.blocks import draw
 from bot.messages import MESSAGE, FileMessage, NoteMessage, StatusMessage
 from bot.slack import NotNow, Posted, Refused, SlackChannel
+from bot.texts import TextError
 from knowledge.outbox import Outbox, Unsent
 
 log = logging.getLogger(__name__)
@@ -44,9 +46,9 @@ class Sender:
     async def run(self) -> None:
         """Send until cancelled; messages under way are finished while this is still the one sender."""
         while True:
-            async with self._outbox.as_only_sender(self._wake.set) as mine:
+            async with self._outbox.as_only_sender(self._wake.set) as is_sender:
                 try:
-                    while mine:
+                    while is_sender():
                         await self._send_ready()
                 finally:
                     await asyncio.gather(*self._busy.values(), return_exceptions=True)
@@ -87,12 +89,9 @@ class Sender:
         except Refused as error:
             log.error("%s: Slack refused it: %s", head.key, error.code)
             await self._outbox.give_up(head, error.code)
-            if head.asks or head.message["kind"] in ("status", "file"):
+            # An edit that is refused leaves what was there; only a message that never came stops an article.
+            if head.ts is None and (head.asks or head.message["kind"] in ("status", "file")):
                 await self._refused(head.article_id, error.code)
-        except Exception:
-            log.exception("%s could not be drawn or sent", head.key)
-            await self._outbox.give_up(head, "unexpected")
-            await self._refused(head.article_id, "unexpected")
         else:
             # The ts first: words of people in the thread are understood by it.
             await self._outbox.sent(head, ts=posted.ts, permalink=posted.permalink)
@@ -100,18 +99,23 @@ class Sender:
                 await self._outbox.link(head, await self._slack.permalink(head.channel_id, posted.ts))
 
     async def _deliver(self, head: Unsent) -> Posted:
-        message = MESSAGE.validate_python(head.message)
+        try:
+            message = MESSAGE.validate_python(head.message)
+            drawn = draw(message)
+        except (ValidationError, TextError) as error:
+            log.exception("%s cannot be drawn", head.key)
+            raise Refused("cannot_be_drawn") from error
         if isinstance(message, StatusMessage):
             if message.link_to is not None:
                 link = await self._outbox.permalink(message.link_to)
-                message = message.model_copy(update={"link": link})
+                drawn = draw(message.model_copy(update={"link": link}))
         elif head.thread_ts is None:
             raise Refused("no_thread")  # the status message was refused: there is nowhere to speak
         if head.ts is not None:
-            await self._slack.edit(head.channel_id, head.ts, draw(message), key=head.key)
+            await self._slack.edit(head.channel_id, head.ts, drawn, key=head.key)
             return Posted(head.ts, None)
         if isinstance(message, NoteMessage) and message.to is not None:
-            return await self._slack.whisper(head.channel_id, message.to, head.thread_ts, draw(message))
+            return await self._slack.whisper(head.channel_id, message.to, head.thread_ts, drawn)
         limiter = self._pace.setdefault(head.channel_id, AsyncLimiter(BURST, BURST_SECONDS))
         async with limiter:
             if isinstance(message, FileMessage):
@@ -120,6 +124,6 @@ class Sender:
             return await self._slack.post(
                 head.channel_id,
                 head.thread_ts,
-                draw(message),
+                drawn,
                 key=head.key,
             )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
+from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
@@ -62,12 +63,23 @@ class SlackChannel:
     def __init__(self, client: AsyncWebClient) -> None:
         self._client = client
         self._team_id: str | None = None
+        self._whoami: dict[str, Any] = {}
 
     async def whoami(self) -> str:
         """The bot's name and workspace, as `auth.test` says."""
         answer = await _answer(self._client.auth_test())
-        self._team_id = answer["team_id"]
+        self._team_id, self._whoami = answer["team_id"], answer
         return f"@{answer['user']} in {answer['team']}"
+
+    def identity(self) -> AuthorizeResult:
+        """For Bolt, from what `whoami` has learnt: it would ask Slack again before its first ack."""
+        return AuthorizeResult(
+            enterprise_id=self._whoami.get("enterprise_id"),
+            team_id=self._whoami["team_id"],
+            bot_user_id=self._whoami["user_id"],
+            bot_id=self._whoami.get("bot_id"),
+            bot_token=self._client.token,
+        )
 
     async def granted_scopes(self) -> frozenset[str]:
         """What the bot token may do: Slack says so in a header of every answer."""
@@ -120,6 +132,10 @@ class SlackChannel:
         )
         return Posted(str(answer["message_ts"]), None)
 
+    async def direct(self, user_id: str, text: str) -> None:
+        """A direct message, for what has no channel."""
+        await _answer(self._client.chat_postMessage(channel=user_id, text=text))
+
     async def upload(self, channel_id: str, thread_ts: str, file: FileMessage) -> Posted:
         """A file into a thread; comes back once its share is there, so that what follows stands below it."""
         try:
@@ -145,7 +161,11 @@ class SlackChannel:
         outside = ("deleted", "is_bot", "is_restricted", "is_ultra_restricted", "is_stranger")
         member_of = set()
         for group in groups:
-            members = (await _answer(self._client.usergroups_users_list(usergroup=group)))["users"]
+            try:
+                members = (await _answer(self._client.usergroups_users_list(usergroup=group)))["users"]
+            except Refused as refused:  # deleted, or no scope: nobody is in it
+                log.warning("COPYDESK_APPROVERS names %s, but Slack says %s", group, refused.code)
+                continue
             if user_id in members:
                 member_of.add(group)
         # People of another workspace (Slack Connect) are strangers even where Slack does not flag them.

@@ -189,16 +189,19 @@ class Workflow:
                 log.info("article %s: the same event came twice: %s", article_id, key)
                 return
 
-    async def cancel_by_command(self, article_id: int, *, user_id: str, team_id: str, claim: str) -> bool:
-        """`/article cancel ID`: False when there is no such article here."""
+    async def cancel_by_command(self, article_id: int, *, user_id: str, team_id: str, claim: str) -> Answer:
+        """`/article cancel ID`, answered where it was typed: the thread may be in another channel."""
         article = await self._articles.get(article_id)
         if article is None or article.team_id != team_id:
-            return False
-        seen = Seen(None, 0)
-        await self.act(
-            article_id, Word(Action.CANCEL, "", None), seen, user_id=user_id, key=claim, claims=(claim,)
-        )
-        return True
+            return Answer(say("en", "unknown_article", id=article_id))
+        word, seen = Word(Action.CANCEL, "", None), Seen(None, 0)
+        reply = may(word.action, await self._person(user_id), article, self._approvers)
+        if reply is None and isinstance(outcome := decide(article, word, seen), Reply):
+            reply = outcome
+        if reply is not None:
+            return Answer(say(article.language, reply.key, **reply.params))
+        await self.act(article_id, word, seen, user_id=user_id, key=claim, claims=(claim,))
+        return Answer(say(article.language, "cancelled_kept"))
 
     async def slack_refused(self, article_id: int, code: str) -> None:
         """Slack will never take a message that people need: the article fails and keeps what it has."""

@@ -181,6 +181,24 @@ class Articles:
             await _put_out(connection, article.id, [message])
             return True
 
+    async def free_ended_legs(self, *, seconds: int) -> list[int]:
+        """End jobs of legs whose article moved on `seconds` ago; returns their ids.
+
+        Such a leg has written its end, but its job still counts as running (the database went away in
+        between), and its lock would hold back all that follows for the article.
+        """
+        rows = await self._pool.fetch(
+            """
+            select j.id, procrastinate_finish_job_v1(j.id, 'succeeded', false)
+            from procrastinate_jobs j join articles a on a.id = (j.args->>'article_id')::integer
+            where j.task_name = $1 and j.status = 'doing' and (j.args->>'moves')::integer < a.moves
+              and a.updated_at < now() - make_interval(secs => $2)
+            """,
+            LEG_TASK,
+            seconds,
+        )
+        return [row["id"] for row in rows]
+
     async def posting_in(self, channel_id: str) -> bool:
         """Whether an article or a question to people is on its way to this channel: in Slack, perhaps, but
         its ts is not known here yet."""

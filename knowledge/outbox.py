@@ -1,10 +1,13 @@
 """What is to be sent to Slack, and what has been: one row per logical message."""
 
+import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+
+import asyncpg
 
 from knowledge.database import Pool
 
@@ -36,27 +39,35 @@ class Outbox:
         self._pool = pool
 
     @asynccontextmanager
-    async def as_only_sender(self, wake: Callable[[], None]) -> AsyncIterator[bool]:
-        """Whether this process is the sender now; meanwhile `wake` is called when there is something to send.
+    async def as_only_sender(self, wake: Callable[[], None]) -> AsyncIterator[Callable[[], bool]]:
+        """Asks whether this process is the sender; meanwhile `wake` is called when there is work for it.
 
-        The lock belongs to one connection that is held for as long: it ends with the process.
+        The lock belongs to one connection that is held for as long: it ends with the process, and it is lost
+        with the connection.
         """
         async with self._pool.acquire() as connection:
             held: bool = await connection.fetchval("select pg_try_advisory_lock($1)", _SENDER_LOCK)
             if not held:
-                yield False
+                yield lambda: False
                 return
+            lost = False
 
             def notified(*_: object) -> None:
                 wake()
 
+            def terminated(*_: object) -> None:
+                nonlocal lost
+                lost = True
+                wake()
+
             await connection.add_listener("outbox", notified)
-            connection.add_termination_listener(notified)
+            connection.add_termination_listener(terminated)
             try:
-                yield True
+                yield lambda: not lost
             finally:
-                if not connection.is_closed():
-                    connection.remove_termination_listener(notified)
+                # A connection that is gone has given up its lock, and has nothing to take back.
+                with contextlib.suppress(asyncpg.InterfaceError, asyncpg.PostgresError, OSError):
+                    connection.remove_termination_listener(terminated)
                     await connection.remove_listener("outbox", notified)
                     await connection.execute("select pg_advisory_unlock($1)", _SENDER_LOCK)
 

@@ -79,7 +79,11 @@ def register(app: AsyncApp, workflow: Workflow, background: Background, *, open_
             return
         # A trigger lives 3 s: the modal opens before anything is looked up; who may ask is checked when sent.
         view = request_changes_view(value.article_id, value.on or "draft", value.version, value.language)
-        background.start(open_view(body["trigger_id"], view))
+
+        async def fault() -> None:
+            await _tell(respond, say(value.language, "form_did_not_open"))
+
+        background.start(open_view(body["trigger_id"], view), on_fault=fault)
 
     @app.action(START_ANYWAY)
     async def start_anyway(

@@ -49,7 +49,7 @@ def register(
                 )
             case CancelArticle(article_id):
                 await ack()
-                background.start(_cancel(workflow, article_id, language, command, respond), on_fault=fault)
+                background.start(_cancel(workflow, article_id, command, respond), on_fault=fault)
             case StartArticle(topic, auto):
                 await ack()
                 requested = Requested(
@@ -83,14 +83,12 @@ async def _list(
 
 
 async def _cancel(
-    workflow: Workflow, article_id: int, language: Language, command: dict[str, Any], respond: AsyncRespond
+    workflow: Workflow, article_id: int, command: dict[str, Any], respond: AsyncRespond
 ) -> None:
-    """What became of it is said in the article's thread."""
-    found = await workflow.cancel_by_command(
+    answer = await workflow.cancel_by_command(
         article_id,
         user_id=command["user_id"],
         team_id=command["team_id"],
         claim=f"command:{command['trigger_id']}",
     )
-    if not found:
-        await respond(text=say(language, "unknown_article", id=article_id), response_type="ephemeral")
+    await respond(text=answer.text, response_type="ephemeral")

@@ -45,7 +45,7 @@ def register(app: AsyncApp, workflow: Workflow, background: Background, *, whisp
         )
 
         async def fault() -> None:
-            away = say(topic_language(said.text), "database_away")
+            away = say(topic_language(said.text), "not_written_down")
             await whisper(said.channel_id, said.user_id, said.thread_ts, Drawn(away, []))
 
         background.start(workflow.hear(said), on_fault=fault)

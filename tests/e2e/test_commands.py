@@ -198,7 +198,7 @@ def article_of(ran: Ran, home: Path) -> str:
 async def test_the_demo_takes_a_topic_to_an_article(bot: Bot, home: Path) -> None:
     ran = await bot.run("demo", "--yes", DATABASE_URL="postgresql://nobody@127.0.0.1:1/ignored")
     assert ran.code == 0, ran
-    for part in ("/article Why should", "Outline 1", "revise: move", "Outline 2", "Draft 1", "Review:"):
+    for part in ("/article Why should", "Outline 1", "revise: ", "Outline 2", "Draft 1", "Review:"):
         assert part in ran.out
     assert article_of(ran, home).startswith("---\ntitle:")
 
@@ -220,6 +220,12 @@ async def test_the_demo_works_on_another_field(bot: Bot, tmp_path: Path, home: P
     ran = await bot.run("demo", topic, "--yes", "--knowledge", str(folder))
     assert ran.code == 0, ran
     assert "is fed once a week" in article_of(ran, home)
+
+
+async def test_a_demo_without_a_topic_says_so(bot: Bot) -> None:
+    ran = await bot.run("demo", "", "--yes")
+    assert (ran.code, ran.out.count("\n")) == (1, 1)
+    assert "A topic is missing" in ran.out
 
 
 async def test_a_demo_with_nothing_to_read_says_so(bot: Bot, tmp_path: Path) -> None:

@@ -274,7 +274,77 @@ async def test_a_word_that_cannot_be_written_down_is_not_lost_in_silence(desk: D
     parent, _ = await at_outline(desk)
     await desk.knowledge.pool.execute("alter table inbox rename to inbox_away")
     await desk.ana.say(desk.channel, "revise: drop section 1", thread_ts=parent.ts)
-    await desk.told(desk.ana, "database cannot be reached")
+    await desk.told(desk.ana, "could not write that down")
     await desk.bo.say(desk.channel, "通过", thread_ts=parent.ts)
-    await desk.told(desk.bo, "数据库")
+    await desk.told(desk.bo, "没能记下来")
     assert (await desk.article(parent)).decisions == ()
+
+
+async def test_a_word_that_slack_keeps_from_being_checked_is_answered(desk: Desk) -> None:
+    parent, _ = await at_outline(desk)
+    desk.slack.fail("users.info", error="internal_error")
+    await desk.ana.say(desk.channel, "approve", thread_ts=parent.ts)
+    await desk.told(desk.ana, "could not write that down")
+    await desk.ana.say(desk.channel, "approve", thread_ts=parent.ts)
+    await desk.asked(parent, "Approve draft 1")
+
+
+async def test_a_form_that_cannot_be_written_down_is_answered_with_its_text(desk: Desk) -> None:
+    _, outline = await at_outline(desk)
+    await desk.ana.click(outline, "request_changes")
+    await desk.slack.wait_for(lambda: desk.ana.open_views, PATIENCE)
+    desk.slack.fail("users.info", status=503)
+    await desk.ana.submit(desk.ana.open_views[-1], {"request": "put the migration first"})
+    direct = desk.slack.dm(desk.ana)
+    await desk.slack.wait_for(lambda: desk.slack.history(direct), PATIENCE)
+    assert "put the migration first" in plain_text(desk.slack.history(direct)[0])
+
+
+async def test_an_edit_that_slack_refuses_does_not_stop_the_article(desk: Desk) -> None:
+    parent, outline = await at_outline(desk)
+    desk.slack.fail("chat.update", times=20, error="message_not_found")
+    await desk.ana.click(outline, "approve")
+    await desk.asked(parent, "Approve draft 1")
+
+
+async def test_applying_the_review_twice_is_once(desk: Desk) -> None:
+    parent, draft = await at_draft(desk)
+    await asyncio.gather(*(desk.ana.click(draft, "apply_review", stale=True) for _ in range(3)))
+    await desk.asked(parent, "Approve draft 2")
+    article = await desk.article(parent, Status.AWAITING_APPROVAL)
+    assert (article.version, [one.action for one in article.decisions]) == (2, ["approve", "revise"])
+
+
+async def test_cancel_typed_in_another_channel_is_answered_there(desk: Desk) -> None:
+    other = desk.slack.add_channel("elsewhere", [desk.ana, desk.bo])
+    await desk.start(worker=False, approvers="requester")
+    parent = await desk.request(TOPIC)
+    article = await desk.article(parent)
+    await desk.bo.command(other, "/article", f"cancel {article.id}")
+    await desk.told(desk.bo, "can cancel it")
+    await desk.ana.command(other, "/article", f"cancel {article.id}")
+    await desk.told(desk.ana, "Cancelled")
+    await desk.article(parent, Status.CANCELLED)
+
+
+async def test_a_group_of_approvers_that_was_deleted_has_no_members(desk: Desk) -> None:
+    await desk.start(approvers="S0DELETED01")
+    parent = await desk.request(TOPIC)
+    outline = await desk.asked(parent, "Approve outline 1")
+    await desk.ana.click(outline, "approve")
+    await desk.told(desk.ana, "Approving is for")
+
+
+async def test_the_first_command_is_acknowledged_while_slack_is_slow(desk: Desk) -> None:
+    await desk.start(worker=False)
+    desk.slack.fail("auth.test", times=5, delay=4)
+    answer = await desk.ana.command(desk.channel, "/article", "help")
+    assert answer.acked
+
+
+async def test_a_draft_without_a_section_says_so_and_keeps_nothing_of_its_source(desk: Desk) -> None:
+    parent, _ = await at_draft(desk)
+    await desk.ana.say(desk.channel, "revise: drop section 1", thread_ts=parent.ts)
+    second = plain_text(await desk.asked(parent, "Approve draft 2"))
+    assert "Sections were dropped" in second
+    assert "the same as in draft 1" not in second

@@ -257,9 +257,22 @@ async def test_one_process_sends(pool: Pool) -> None:
         outbox.as_only_sender(lambda: None) as first_holds,
         outbox.as_only_sender(lambda: None) as second_holds,
     ):
-        assert (first_holds, second_holds) == (True, False)
+        assert (first_holds(), second_holds()) == (True, False)
     async with outbox.as_only_sender(lambda: None) as later_holds:
-        assert later_holds
+        assert later_holds()
+
+
+async def test_the_sender_knows_when_it_has_lost_its_lock_with_its_connection(pool: Pool) -> None:
+    lost = asyncio.Event()
+    async with Outbox(pool).as_only_sender(lost.set) as holds:
+        assert holds()
+        await pool.execute(
+            "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and database = "
+            "(select oid from pg_database where datname = current_database())"
+        )
+        async with asyncio.timeout(10):
+            await lost.wait()
+        assert not holds()
 
 
 async def test_the_sender_is_woken_by_what_is_put_out(pool: Pool) -> None:
@@ -268,3 +281,14 @@ async def test_the_sender_is_woken_by_what_is_put_out(pool: Pool) -> None:
         await Articles(pool).add(NEW, first_messages=first)
         async with asyncio.timeout(10):
             await woken.wait()
+
+
+async def test_a_leg_that_ended_without_a_word_to_its_queue_is_freed(pool: Pool) -> None:
+    articles = Articles(pool)
+    article = await articles.add(NEW, first_messages=first)
+    await pool.execute("update procrastinate_jobs set status = 'doing'")
+    assert await articles.free_ended_legs(seconds=0) == []  # it is at work
+    await articles.save(article, Change(replace(article, status=Status.OUTLINING), why="found"))
+    assert await articles.free_ended_legs(seconds=60) == []  # it may be on its way to say so
+    assert len(await articles.free_ended_legs(seconds=0)) == 1
+    assert [status for status, _, _ in await jobs(pool)] == ["succeeded", "todo"]
