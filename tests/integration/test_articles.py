@@ -1,7 +1,9 @@
 """One transaction for row, decision, job and message; compare-and-set; claims."""
 
 import asyncio
+import math
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -292,3 +294,64 @@ async def test_a_leg_that_ended_without_a_word_to_its_queue_is_freed(pool: Pool)
     assert await articles.free_ended_legs(seconds=60) == []  # it may be on its way to say so
     assert len(await articles.free_ended_legs(seconds=0)) == 1
     assert [status for status, _, _ in await jobs(pool)] == ["succeeded", "todo"]
+
+
+async def test_of_two_moves_without_words_the_later_one_is_refused(pool: Pool) -> None:
+    articles = Articles(pool)
+    article = await articles.add(NEW, first_messages=first)
+    moved = await articles.save(article, Change(replace(article, status=Status.OUTLINING), why="found"))
+    with pytest.raises(Moved):
+        await articles.save(article, Change(replace(article, status=Status.CANCELLED), why="too late"))
+    assert await articles.get(article.id) == moved
+
+
+async def test_a_message_that_cannot_be_written_takes_its_move_back(pool: Pool) -> None:
+    articles = Articles(pool)
+    article = await at_outline(articles)
+    before = await jobs(pool)
+    with pytest.raises(Exception, match="JSON compliant"):
+        await articles.save(
+            article,
+            Change(
+                replace(article, status=Status.WRITING),
+                why="approve",
+                decision=NewDecision("outline", Action.APPROVE, "", None, "U1", 1),
+                messages=[Outgoing("note", {"kind": "note", "score": math.nan})],
+                claims=["event:1"],
+            ),
+        )
+    assert await articles.get(article.id) == article
+    assert await jobs(pool) == before
+    assert await pool.fetchval("select count(*) from inbox") == 0
+
+
+async def test_the_same_text_again_is_no_edit(pool: Pool) -> None:
+    articles, outbox = Articles(pool), Outbox(pool)
+    article = await articles.add(NEW, first_messages=first)
+    [head] = await outbox.heads()
+    await outbox.sent(head, ts="1.000000", permalink=None)
+    await articles.tell(article, Outgoing(head.key, head.message))
+    assert await outbox.heads() == []
+    await articles.tell(article, Outgoing(head.key, {"kind": "status", "topic": "新しい"}))
+    assert [again.message["topic"] for again in await outbox.heads()] == ["新しい"]
+
+
+async def test_a_new_text_does_not_wait_for_what_the_old_one_met(pool: Pool) -> None:
+    articles, outbox = Articles(pool), Outbox(pool)
+    article = await articles.add(NEW, first_messages=first)
+    [head] = await outbox.heads()
+    await outbox.postpone(head, timedelta(hours=1))
+    await articles.tell(article, Outgoing(head.key, {"kind": "status", "topic": "newer"}))
+    [newer] = await outbox.heads()
+    assert (newer.attempts, newer.wait_seconds) == (0, 0)
+    await outbox.give_up(newer, "msg_too_long")
+    await articles.tell(article, Outgoing(head.key, {"kind": "status", "topic": "shorter"}))
+    assert [shorter.message["topic"] for shorter in await outbox.heads()] == ["shorter"]
+
+
+async def test_a_leg_at_work_is_told_to_stop_when_its_article_is_cancelled(pool: Pool) -> None:
+    articles = Articles(pool)
+    article = await articles.add(NEW, first_messages=first)
+    await pool.execute("update procrastinate_jobs set status = 'doing'")  # as a worker that took it
+    await articles.save(article, Change(replace(article, status=Status.CANCELLED), why="cancel"))
+    assert await pool.fetchval("select abort_requested from procrastinate_jobs")
