@@ -60,7 +60,10 @@ async def test_a_topic_becomes_a_published_article_that_people_approved(desk: De
     await desk.bo.say(desk.channel, words["revise"].format(last=len(planned)), thread_ts=parent.ts)
     second = await desk.asked(parent, button(language, words["outline"], 2))
     assert headings(second) == [planned[-1], *planned[:-1]]
-    assert "[" not in plain_text(desk.slack.current(outline) or outline).splitlines()[-1]  # no buttons left
+    # Edits come after what is new: the buttons of outline 1 go once outline 2 is there.
+    await desk.slack.wait_for(
+        lambda: "[" not in plain_text(desk.slack.current(outline) or outline).splitlines()[-1], PATIENCE
+    )
 
     await desk.ana.say(desk.channel, words["approve"], thread_ts=parent.ts)
     draft = await desk.asked(parent, button(language, words["draft"], 1))
