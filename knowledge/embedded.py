@@ -197,8 +197,7 @@ class EmbeddedPostgres:
 
     def _initdb(self, owner: Owner) -> None:
         """Make the cluster under another name and rename it: a killed initdb leaves nothing half done."""
-        for leftover in self._folder.glob("initdb-*"):
-            shutil.rmtree(leftover, ignore_errors=True)
+        self._remove_leftovers()
         new = Path(tempfile.mkdtemp(prefix="initdb-", dir=self._folder))
         owner.give(new)
         # The built-in provider folds case by Unicode and sorts by code point on every system alike, so no
@@ -215,6 +214,11 @@ class EmbeddedPostgres:
             )
         new.rename(self._data)
         _sync_folder(self._folder)
+        self._remove_leftovers()  # of a killed initdb whose children were writing still when we began
+
+    def _remove_leftovers(self) -> None:
+        for leftover in self._folder.glob("initdb-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
 
     def _ensure_serving(self, owner: Owner) -> None:
         after_crash = self._pid_file.exists()

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import asyncpg
@@ -210,6 +211,28 @@ def test_no_committed_row_is_lost_when_the_server_is_killed(home: Path) -> None:
             assert postmaster(home) != killed
             with pytest.raises(psycopg.OperationalError):
                 busy.execute("select 1")
+
+
+def test_a_backend_that_outlives_its_killed_server_is_waited_for(home: Path) -> None:
+    """Its shared memory keeps a new server out for as long, so one try to start is not enough."""
+    with EmbeddedPostgres(home) as postgres:
+        dsn = postgres.start()
+        remember(dsn, THREE_LANGUAGES)
+        log = home / "database/log"
+        with psycopg.connect(dsn) as busy, ThreadPoolExecutor() as threads:
+            backend = busy.info.backend_pid
+            os.kill(backend, signal.SIGSTOP)
+            try:
+                os.kill(postmaster(home), signal.SIGKILL)
+                starting = threads.submit(postgres.start)
+                give_up = time.monotonic() + 30
+                while "shared memory block" not in log.read_text() and not starting.done():
+                    assert time.monotonic() < give_up
+                    time.sleep(0.05)
+            finally:
+                os.kill(backend, signal.SIGCONT)
+            assert remembered(starting.result(timeout=60)) == THREE_LANGUAGES
+    assert "shared memory block" in log.read_text()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a process adopt orphans as an init does")
