@@ -73,7 +73,12 @@ class Sender:
     async def _send_all(self, channel_id: str, heads: list[Unsent]) -> None:
         try:
             for head in heads:
-                await self._send(head)
+                try:
+                    await self._send(head)
+                except Exception:
+                    # Ours, not Slack's: the database, or a fault. With no wait it would go out over and over.
+                    log.exception("%s could not be sent or marked as sent", head.key)
+                    await self._outbox.postpone(head, _backoff(head))
         finally:
             del self._busy[channel_id]
             self._wake.set()
@@ -83,9 +88,10 @@ class Sender:
             posted = await self._deliver(head)
         except NotNow as error:
             # The place for the read-back: where `error.ambiguous`, look in the thread for the key first.
-            delay = error.retry_after if error.retry_after is not None else min(30.0, 0.5 * 2**head.attempts)
-            log.warning("%s: %s, again in %.1f s", head.key, error, delay)
-            await self._outbox.postpone(head, timedelta(seconds=delay))
+            named = error.retry_after
+            delay = _backoff(head) if named is None else timedelta(seconds=named)
+            log.warning("%s: %s, again in %s", head.key, error, delay)
+            await self._outbox.postpone(head, delay)
         except Refused as error:
             log.error("%s: Slack refused it: %s", head.key, error.code)
             await self._outbox.give_up(head, error.code)
@@ -101,15 +107,14 @@ class Sender:
     async def _deliver(self, head: Unsent) -> Posted:
         try:
             message = MESSAGE.validate_python(head.message)
+            if isinstance(message, StatusMessage) and message.link_to is not None:
+                link = await self._outbox.permalink(message.link_to)
+                message = message.model_copy(update={"link": link})
             drawn = draw(message)
         except (ValidationError, TextError) as error:
             log.exception("%s cannot be drawn", head.key)
             raise Refused("cannot_be_drawn") from error
-        if isinstance(message, StatusMessage):
-            if message.link_to is not None:
-                link = await self._outbox.permalink(message.link_to)
-                drawn = draw(message.model_copy(update={"link": link}))
-        elif head.thread_ts is None:
+        if head.thread_ts is None and not isinstance(message, StatusMessage):
             raise Refused("no_thread")  # the status message was refused: there is nowhere to speak
         if head.ts is not None:
             await self._slack.edit(head.channel_id, head.ts, drawn, key=head.key)
@@ -121,9 +126,8 @@ class Sender:
             if isinstance(message, FileMessage):
                 assert head.thread_ts is not None
                 return await self._slack.upload(head.channel_id, head.thread_ts, message)
-            return await self._slack.post(
-                head.channel_id,
-                head.thread_ts,
-                drawn,
-                key=head.key,
-            )
+            return await self._slack.post(head.channel_id, head.thread_ts, drawn, key=head.key)
+
+
+def _backoff(head: Unsent) -> timedelta:
+    return timedelta(seconds=min(30.0, 0.5 * 2**head.attempts))

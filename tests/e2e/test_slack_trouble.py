@@ -167,3 +167,22 @@ async def test_a_guest_neither_starts_an_article_nor_asks_for_changes_by_the_mod
     await guest.submit(guest.open_views[-1], {"request": "drop section 1"})
     await desk.told(guest, "Guests")
     assert (await desk.article(parent)).decisions == ()
+
+
+async def test_a_message_that_cannot_be_marked_as_sent_is_not_sent_over_and_over(desk: Desk) -> None:
+    pool, outbox = desk.knowledge.pool, Outbox(desk.knowledge.pool)
+    await pool.execute("alter table outbox add constraint away check (ts is null) not valid")
+    await desk.start(worker=False)
+    await desk.ana.command(desk.channel, "/article", TOPICS["en"])
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            heads = await outbox.heads()
+            if heads and heads[0].attempts >= 2:
+                break
+            await asyncio.sleep(0.02)
+    # Each try is counted, and waits longer than the one before.
+    assert len(desk.slack.calls_of("chat.postMessage")) == heads[0].attempts
+    await pool.execute("alter table outbox drop constraint away")
+    await desk.slack.wait_for(lambda: len(desk.slack.calls_of("chat.postMessage")) == 3, PATIENCE)
+    last = desk.slack.history(desk.channel)[-1]
+    assert (await desk.article(last)).status is Status.RESEARCHING
