@@ -149,7 +149,8 @@ class Workflow:
         key = f"{said.channel_id}:{said.ts}"
         if isinstance(reading, NearMiss):
             if (reply := near_miss(article, reading)) is not None:
-                await self._answer(article, reply, said.user_id, key, said.claims)
+                with contextlib.suppress(AlreadyHeard):
+                    await self._answer(article, reply, said.user_id, key, said.claims)
         else:
             above = await self._articles.asked_above(article.id, said.ts)
             seen = Seen(None, 0) if above is None else Seen(*above)

@@ -348,3 +348,13 @@ async def test_a_draft_without_a_section_says_so_and_keeps_nothing_of_its_source
     second = plain_text(await desk.asked(parent, "Approve draft 2"))
     assert "Sections were dropped" in second
     assert "the same as in draft 1" not in second
+
+
+async def test_a_near_miss_that_comes_twice_is_answered_once(desk: Desk) -> None:
+    parent, _ = await at_outline(desk)
+    miss = await desk.ana.say(desk.channel, f"<@{desk.slack.bot.id}> approve?", thread_ts=parent.ts)
+    await desk.told(desk.ana, "as a question")
+    for event in desk.slack.events_about(miss):
+        await desk.slack.redeliver(event)
+    await said_and_heard(desk, parent)
+    assert len(desk.ana.ephemerals) == 1
