@@ -6,7 +6,7 @@ import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from pydantic_ai import Embedder
 from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
@@ -32,6 +32,8 @@ from knowledge.outbox import Outbox
 from knowledge.search import Search
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 # Chunks that get their vectors in one go: a few seconds of work, so that a stop never waits long.
 EMBED_AT_ONCE = 16
@@ -168,16 +170,20 @@ async def work(settings: Settings, knowledge: Knowledge) -> None:
     await _keep_up(run, "the worker")
 
 
-async def until_stopped(work: Coroutine[Any, Any, None]) -> None:
-    """Run `work` until it ends, or until SIGTERM or SIGINT asks it to; what is under way is finished."""
+async def until_stopped(work: Coroutine[Any, Any, T]) -> T | None:
+    """Run `work` until it ends, or until SIGTERM or SIGINT asks it to; what is under way is finished.
+
+    Returns what `work` returned, None when it was stopped.
+    """
     task = asyncio.create_task(work)
     loop = asyncio.get_running_loop()
     for signal_number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signal_number, task.cancel)
     try:
-        await task
+        return await task
     except asyncio.CancelledError:
         log.info("stopped")
+        return None
     finally:
         for signal_number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(signal_number)

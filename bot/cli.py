@@ -32,14 +32,9 @@ def count_of_results(text: str) -> int:
 
 
 async def demo(topic: str, *, yes: bool, knowledge: Path | None, model: str | None) -> int:
-    codes: list[int] = []
-
-    async def run() -> None:
-        scripted = yes or not sys.stdin.isatty()
-        codes.append(await run_demo(topic, scripted=scripted, knowledge=knowledge, model=model))
-
-    await until_stopped(run())
-    return codes[0] if codes else 130  # stopped: as a shell says it of Ctrl-C
+    scripted = yes or not sys.stdin.isatty()
+    code = await until_stopped(run_demo(topic, scripted=scripted, knowledge=knowledge, model=model))
+    return 130 if code is None else code  # stopped: as a shell says it of Ctrl-C
 
 
 async def serve(settings: Settings, *, worker: bool) -> int:

@@ -261,18 +261,8 @@ class Legs:
 
     async def _fail(self, article: Article, desk: Desk, code: str, facts: Mapping[str, str]) -> None:
         """Keep what there is, say what happened and what to do; Retry starts this leg again."""
-        message = failure(article.language, code, facts)
-
-        def conclusion(now: Article) -> Change:
-            error = ArticleError(article.status, code, message)
-            after = replace(now, status=Status.FAILED, error=error)
-            # The raw answer of a model that could not be used is kept in the history.
-            why = "\n".join([code, *([facts["answer"]] if "answer" in facts else [])])
-            note = announcements.note(after, f"failed:{now.moves}", "failed", {"message": message})
-            return Change(after, why=why, messages=[note])
-
         with contextlib.suppress(Moved):
-            await self._conclude(article, desk, conclusion)
+            await self._conclude(article, desk, lambda now: failed(now, code, facts))
 
     async def _conclude(self, article: Article, desk: Desk, conclusion: Callable[[Article], Change]) -> None:
         """Write what a leg found out; if somebody spoke meanwhile, conclude again with what was said.
@@ -321,6 +311,16 @@ class Legs:
             ticker.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await ticker
+
+
+def failed(article: Article, code: str, facts: Mapping[str, str]) -> Change:
+    """The article stops where it is, and the thread is told why and what to do."""
+    message = failure(article.language, code, facts)
+    after = replace(article, status=Status.FAILED, error=ArticleError(article.status, code, message))
+    # What Slack said, or the raw answer of a model that could not be used, is kept in the history.
+    why = "\n".join([code, *(facts[name] for name in ("code", "answer") if name in facts)])
+    note = announcements.note(after, f"failed:{article.moves}", "failed", {"message": message})
+    return Change(after, why=why, messages=[note])
 
 
 def _used(usage: RunUsage) -> dict[str, Any]:

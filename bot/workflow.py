@@ -18,11 +18,11 @@ from bot.decisions import (
     may,
     near_miss,
 )
-from bot.legs import Limits
+from bot.legs import Limits, failed
 from bot.messages import MESSAGE, Decided, DraftMessage, OutlineMessage
 from bot.replies import NearMiss, Talk, Word, read_reply
-from bot.texts import failure, say
-from knowledge.article import Action, Article, ArticleError, Mode, On, Status
+from bot.texts import say
+from knowledge.article import Action, Article, Mode, Status
 from knowledge.articles import Articles
 from knowledge.changes import AlreadyHeard, Change, Moved, NewArticle, NewDecision, Outgoing
 from knowledge.documents import Documents
@@ -209,8 +209,10 @@ class Workflow:
         while (article := await self._articles.get(article_id)) is not None:
             if article.status in (Status.PUBLISHED, Status.CANCELLED, Status.FAILED):
                 return
+            change = failed(article, "slack", {"code": code})
+            change = replace(change, messages=[*change.messages, self._status(change.after)])
             try:
-                await self._articles.save(article, self._failed_in_slack(article, code))
+                await self._articles.save(article, change)
                 return
             except Moved:
                 continue
@@ -288,9 +290,7 @@ class Workflow:
         if move.key is not None:
             messages.insert(0, announcements.note(after, f"moved:{key}", move.key, dict(move.params)))
         if article.status in (Status.AWAITING_OUTLINE, Status.AWAITING_APPROVAL):
-            messages.append(
-                await self._decided_gate(article, move.on, Decided(action=word.action, by=user_id))
-            )
+            messages.append(await self._decided_gate(article, Decided(action=word.action, by=user_id)))
         await self._articles.save(
             article,
             Change(
@@ -298,9 +298,9 @@ class Workflow:
             ),
         )
 
-    async def _decided_gate(self, article: Article, on: On, by: Decided) -> Outgoing:
+    async def _decided_gate(self, article: Article, by: Decided) -> Outgoing:
         """The message that asked, edited: who decided takes the place of its buttons."""
-        version = article.outline_version if on == "outline" else article.version
+        on, version = announcements.waits_for(article)
         key = announcements.gate_key(article, on, version)
         stored = await self._articles.message(key)
         assert stored is not None, key  # a gate is reached in the transaction that writes its message
@@ -312,8 +312,12 @@ class Workflow:
 
     async def _link(self, article: Article) -> str:
         """Where the current outline or draft stands in the thread; the article's own message before that."""
-        on, version = ("draft", article.version) if article.version else ("outline", article.outline_version)
-        stored = await self._articles.message(f"article:{article.id}:{on}:{version}")
+        key = (
+            announcements.gate_key(article, "draft", article.version)
+            if article.version
+            else announcements.gate_key(article, "outline", article.outline_version)
+        )
+        stored = await self._articles.message(key)
         return (stored[1] if stored else None) or article.permalink or ""
 
     async def _person(self, user_id: str) -> Person:
@@ -321,13 +325,6 @@ class Workflow:
         return await self._channel.person(
             user_id, groups=frozenset(name for name in groups if name.startswith("S"))
         )
-
-    def _failed_in_slack(self, article: Article, code: str) -> Change:
-        message = failure(article.language, "slack", {"code": code})
-        error = ArticleError(article.status, "slack", message)
-        after = replace(article, status=Status.FAILED, error=error)
-        note = announcements.note(after, f"failed:{article.moves}", "failed", {"message": message})
-        return Change(after, why=f"Slack refused a message: {code}", messages=[note, self._status(after)])
 
     def _status(self, article: Article) -> Outgoing:
         return announcements.status(article, max_reviews=self._limits.max_reviews)
