@@ -1,9 +1,11 @@
 """Settings, read once from the environment and `.env`."""
 
 import os
+from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
+from dotenv import load_dotenv
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -22,9 +24,7 @@ def default_home() -> Path:
 class Settings(BaseSettings):
     """Names are those of the environment; the README lists each, and a test compares the two."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="COPYDESK_", env_file=".env", extra="ignore", populate_by_name=True
-    )
+    model_config = SettingsConfigDict(env_prefix="COPYDESK_", extra="ignore", populate_by_name=True)
 
     # Standard names, shared with other tools.
     slack_bot_token: str | None = Field(default=None, validation_alias="SLACK_BOT_TOKEN")
@@ -36,12 +36,26 @@ class Settings(BaseSettings):
     )
 
     home: Path = Field(default_factory=default_home)
+    # PydanticAI's names (`openai-chat:gpt-4.1-mini`); a task without a model of its own takes the first.
     model: str = "offline"
-    embedding_model: Literal["bundled", "none"] = "bundled"
+    research_model: str | None = None
+    writer_model: str | None = None
+    reviewer_model: str | None = None
+    formatter_model: str | None = None
+    embedding_model: str = "bundled"
+    embedding_base_url: str | None = None
+    embedding_api_key: str | None = None
+    budget_tokens: int = Field(default=400_000, ge=1)
+    budget_usd: Decimal | None = Field(default=None, gt=0)
+    prices: str | None = None
     max_reviews: int = Field(default=3, ge=1, le=20)
     max_research_rounds: int = Field(default=2, ge=0, le=20)
     mode: Literal["supervised", "auto"] = "supervised"
     approvers: str = "anyone"
+    language: Literal["auto", "en", "zh", "ja"] = "auto"
+    digest_channel: str | None = None
+    digest_cron: str = "0 9 * * mon"
+    digest_timezone: str = "UTC"
 
     @model_validator(mode="before")
     @classmethod
@@ -76,9 +90,15 @@ class Settings(BaseSettings):
 
 
 def read_settings(*, env_file: Path | None = Path(".env")) -> Settings:
-    """The settings of this process; raises `SettingsError` with one sentence per wrong value."""
+    """The settings of this process; raises `SettingsError` with one sentence per wrong value.
+
+    What `env_file` says goes into the environment, behind what is there: keys of model providers
+    (`OPENAI_API_KEY`) are read there by their own libraries.
+    """
+    if env_file is not None:
+        load_dotenv(env_file)
     try:
-        return Settings(_env_file=env_file)
+        return Settings()
     except ValidationError as error:
         raise SettingsError("\n".join(_sentence(problem) for problem in error.errors())) from error
 

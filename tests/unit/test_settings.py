@@ -1,5 +1,6 @@
 """Settings: read once, and what is said of those that cannot be used."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -22,10 +23,14 @@ def test_root_keeps_its_data_where_services_do(monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_environment_goes_before_the_env_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     env = tmp_path / ".env"
-    env.write_text("COPYDESK_APPROVERS=requester\nSLACK_BOT_TOKEN=xoxb-file\nUNKNOWN=1\n")
+    env.write_text("COPYDESK_APPROVERS=requester\nSLACK_BOT_TOKEN=xoxb-file\nOPENAI_API_KEY=sk-file\n")
+    for name in ("COPYDESK_APPROVERS", "OPENAI_API_KEY"):
+        monkeypatch.setenv(name, "")  # so that it is taken back afterwards
+        monkeypatch.delenv(name)
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-environment")
     settings = read_settings(env_file=env)
     assert (settings.approvers, settings.slack_bot_token) == ("requester", "xoxb-environment")
+    assert os.environ["OPENAI_API_KEY"] == "sk-file"  # read by the provider's own library
 
 
 def test_an_empty_setting_is_an_unset_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +58,9 @@ def test_the_level_of_the_log_may_be_written_small(monkeypatch: pytest.MonkeyPat
         ("COPYDESK_MAX_RESEARCH_ROUNDS", "-1"),
         ("COPYDESK_MODE", "automatic"),
         ("COPYDESK_APPROVERS", "everyone"),
-        ("COPYDESK_EMBEDDING_MODEL", "some-model"),
+        ("COPYDESK_BUDGET_TOKENS", "unlimited"),
+        ("COPYDESK_BUDGET_USD", "-1"),
+        ("COPYDESK_LANGUAGE", "klingon"),
         ("LOG_LEVEL", "LOUD"),
     ],
 )
