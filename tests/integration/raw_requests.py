@@ -1,0 +1,22 @@
+"""Requests to the scripted OpenAI host as no client library would let them through."""
+
+from typing import Any
+
+import aiohttp
+
+from tests.scripted_openai.server import ScriptedOpenAI
+
+
+async def send(
+    host: ScriptedOpenAI, path: str, body: Any, method: str = "POST", headers: dict[str, str] | None = None
+) -> tuple[int, dict[str, Any]]:
+    """Status and JSON of an answer. Bytes are sent as they are."""
+    sent = {"Authorization": f"Bearer {host.api_key}", "Content-Type": "application/json"}
+    url = host.base_url.removesuffix("/v1") + path
+    async with (
+        aiohttp.ClientSession(headers=sent if headers is None else headers) as session,
+        session.request(
+            method, url, **({"data": body} if isinstance(body, bytes) else {"json": body})
+        ) as response,
+    ):
+        return response.status, await response.json()
