@@ -1,15 +1,12 @@
 """One call of an agent: its model, the article's account, and what goes wrong in words for people."""
 
 from typing import TypeVar
-from urllib.parse import urlsplit
 
 from pydantic_ai import Agent, capture_run_messages
 from pydantic_ai.exceptions import (
+    ContentFilterError,
     ModelAPIError,
-    ModelAuthenticationError,
-    ModelConnectionError,
-    ModelHTTPError,
-    ModelRequestRejectedError,
+    OutputTokenLimitExceeded,
     UnexpectedModelBehavior,
     UsageLimitExceeded,
 )
@@ -17,8 +14,10 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models import Model
 from pydantic_ai.usage import UsageLimits
 
+from agents.account import Metered
 from agents.desk import Desk
-from agents.errors import AgentError
+from agents.errors import AgentError, Code
+from agents.hosts import failure
 
 DepsT = TypeVar("DepsT")
 OutputT = TypeVar("OutputT")
@@ -42,74 +41,56 @@ async def ask(
 
     Raises AgentError.
     """
-    calls_before = desk.usage.requests
-    # Cumulative, since the usage is the article's. None: PydanticAI's own limit of 50 is not meant here.
-    limits = UsageLimits(request_limit=None if steps is None else calls_before + steps)
+    # None: PydanticAI's own limit of 50 is not meant here. The budget is the account's: among these limits it
+    # would be looked at after an answer, and throw away what was paid for.
+    limits = UsageLimits(request_limit=steps)
     with capture_run_messages() as messages:
         try:
             result = await agent.run(
                 request,
                 model=model,
                 deps=deps,
-                usage=desk.usage,
                 usage_limits=limits,
                 metadata={"step": step},
-                capabilities=[],  # the place of a capability that journals and replays this step
+                capabilities=[Metered(desk.account)],  # the place of one that journals and replays, too
             )
         except UsageLimitExceeded as error:
-            if steps is not None and desk.usage.requests - calls_before >= steps:
-                raise _bad_answer(model, step, f"it did not finish in {steps} steps", messages) from error
-            raise AgentError(
-                "budget", "This article has used its budget. Raise COPYDESK_BUDGET_TOKENS, then retry."
-            ) from error
+            why = f"it did not finish in {steps} steps"
+            raise _unusable("bad_answer", model, step, why, messages) from error
+        except ContentFilterError as error:
+            raise _unusable("model_declined", model, step, "it declined to answer", messages) from error
         except UnexpectedModelBehavior as error:
-            raise _bad_answer(model, step, str(error), messages) from error
+            if isinstance(error, OutputTokenLimitExceeded) or _last(messages).finish_reason == "length":
+                raise _cut_off(model, step, messages) from error
+            raise _unusable("bad_answer", model, step, str(error), messages) from error
         except ModelAPIError as error:
-            raise _refused(model, error) from error
+            raise failure(model, error) from None  # it may hold the key, see there
+        if isinstance(result.output, str) and result.response.finish_reason == "length":
+            # Text that ends in mid-sentence is a report without its last findings.
+            raise _cut_off(model, step, messages)
     return result.output
 
 
-def _bad_answer(model: Model, step: str, why: str, messages: list[ModelMessage]) -> AgentError:
+def _cut_off(model: Model, step: str, messages: list[ModelMessage]) -> AgentError:
+    return _unusable("answer_cut_off", model, step, "it was cut off at the limit of the model", messages)
+
+
+def _unusable(code: Code, model: Model, step: str, why: str, messages: list[ModelMessage]) -> AgentError:
     return AgentError(
-        "bad_answer",
+        code,
         f"{model.model_name} gave no usable answer for {step}: {why}. Retry, or set another model.",
         {"model": model.model_name, "step": step, "answer": _last_answer(messages)[:_LONGEST_ANSWER]},
     )
 
 
-def _refused(model: Model, error: ModelAPIError) -> AgentError:
-    host = urlsplit(model.base_url or "").hostname or model.model_name
-    facts = {"host": host, "model": model.model_name}
-    status = error.status_code if isinstance(error, ModelHTTPError) else None
-    if isinstance(error, ModelAuthenticationError) or status in (401, 403):
-        return AgentError(
-            "model_refused_key",
-            f"{host} answered {status or 'that the key is not valid'}: it refused the key. Set the "
-            "provider's key on the server, then retry.",
-            facts,
-        )
-    if isinstance(error, ModelConnectionError):
-        return AgentError(
-            "model_unreachable",
-            f"{host} cannot be reached ({error}). Check the network and the base URL, then retry.",
-            facts,
-        )
-    if isinstance(error, ModelRequestRejectedError):
-        return AgentError(
-            "unknown_model",
-            f"{host} does not take requests for {model.model_name} ({error}). Set another model, then retry.",
-            facts,
-        )
-    return AgentError("model_unreachable", f"{host} cannot answer now ({error}). Retry in a while.", facts)
-
-
 def _last_answer(messages: list[ModelMessage]) -> str:
     """What the model said last, as it came: text, or the arguments of its calls."""
-    for message in reversed(messages):
-        if isinstance(message, ModelResponse):
-            return "\n".join(
-                part.content if isinstance(part, TextPart) else part.args_as_json_str()
-                for part in message.parts
-                if isinstance(part, TextPart | ToolCallPart)
-            )
-    return ""
+    return "\n".join(
+        part.content if isinstance(part, TextPart) else part.args_as_json_str()
+        for part in _last(messages).parts
+        if isinstance(part, TextPart | ToolCallPart)
+    )
+
+
+def _last(messages: list[ModelMessage]) -> ModelResponse:
+    return next((each for each in reversed(messages) if isinstance(each, ModelResponse)), ModelResponse([]))

@@ -1,12 +1,22 @@
 """From settings to the models that the agents use."""
 
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
 
+from openai import OpenAIError
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.providers import Provider, infer_provider
 
 from agents.errors import AgentError
+from agents.hosts import address_setting, key_of, key_setting
 from agents.offline.model import OfflineModel
+from agents.patience import Patience, PatientModel
 
 OFFLINE = "offline"
 
@@ -21,6 +31,19 @@ class Models:
     writer: Model
     reviewer: Model
 
+    def each(self) -> list[Model]:
+        """Every model once."""
+        roles = (self.research, self.formatter, self.analysis, self.writer, self.reviewer)
+        return list({id(model): model for model in roles}.values())
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator["Models"]:
+        """Keeps the connections to the hosts while inside, and closes them at the end."""
+        async with AsyncExitStack() as stack:
+            for model in self.each():
+                await stack.enter_async_context(model)
+            yield self
+
 
 def models_from(
     default: str | None,
@@ -30,29 +53,89 @@ def models_from(
     writer: str | None = None,
     reviewer: str | None = None,
     formatter: str | None = None,
+    patience: Patience | None = None,
 ) -> Models:
     """The models by PydanticAI's names, such as `openai-chat:gpt-4.1-mini`; None or "offline" needs no key.
 
-    Raises AgentError (`unknown_model`) for a name that cannot be used or whose key is not set.
+    Roles with the same name share a model, models of the same provider its connections. Raises AgentError
+    (`unknown_model`) for a name that cannot be used or whose key or address is missing or malformed.
     """
+    providers: dict[str, Provider[Any]] = {}
+    models: dict[str, Model] = {}
+
+    def provider(kind: str) -> Provider[Any]:
+        if kind not in providers:
+            providers[kind] = infer_provider(kind)
+        return providers[kind]
+
+    def model(*names: str | None) -> Model:
+        name = next((name.strip() for name in names if name and name.strip()), OFFLINE)
+        if name not in models:
+            models[name] = _model(name, provider, patience or Patience())
+        return models[name]
+
     return Models(
-        research=_model(research or default),
-        formatter=_model(formatter or default),
-        analysis=_model(analysis or research or default),
-        writer=_model(writer or default),
-        reviewer=_model(reviewer or default),
+        research=model(research, default),
+        formatter=model(formatter, default),
+        analysis=model(analysis, research, default),
+        writer=model(writer, default),
+        reviewer=model(reviewer, default),
     )
 
 
-def _model(name: str | None) -> Model:
-    if name is None or name == OFFLINE:
+def _model(name: str, provider: Callable[[str], Provider[Any]], patience: Patience) -> Model:
+    if name == OFFLINE:
         return OfflineModel()
     try:
-        return infer_model(name)
-    except (UserError, ImportError) as error:
-        raise AgentError(
-            "unknown_model",
-            f"The model {name!r} cannot be used: {str(error).rstrip('.')}. Name it as PROVIDER:MODEL, such "
-            "as openai-chat:gpt-4.1-mini, and set the provider's key; or use offline, which needs none.",
-            {"model": name},
-        ) from error
+        model = infer_model(name, provider)
+    except (UserError, ImportError, ValueError, OpenAIError) as error:
+        raise _unusable(name, _why(error)) from error
+    if isinstance(model, TestModel):
+        return model
+    if not name.partition(":")[2]:
+        raise _unusable(name, "It names a provider and no model")
+    if (wrong := _wrong_address(model) or _wrong_key(model)) is not None:
+        raise _unusable(name, wrong)
+    return PatientModel(model, patience)
+
+
+def _unusable(name: str, why: str) -> AgentError:
+    return AgentError(
+        "unknown_model",
+        f"The model {name!r} cannot be used: {why}. Name it as PROVIDER:MODEL, such as "
+        "openai-chat:gpt-4.1-mini, and set the provider's key; or use offline, which needs none.",
+        {"model": name},
+    )
+
+
+def _why(error: Exception) -> str:
+    """PydanticAI's own words, without what concerns programmers only."""
+    if isinstance(error, OpenAIError):  # of its library, which counts an empty key as none
+        return "OPENAI_API_KEY is set, but empty"
+    sentence = re.sub(r" or pass it via `[^`]*`| To try Pydantic AI without .*", "", str(error))
+    return sentence.rstrip(". ")
+
+
+def _wrong_address(model: Model) -> str | None:
+    """A base URL that no request could be sent to; an empty setting counts as one."""
+    if model.base_url is None:
+        return None
+    setting = address_setting(model.system) or "its base URL"
+    try:
+        address = urlsplit(model.base_url)
+    except ValueError:
+        address = urlsplit("")
+    host = address.hostname or ""  # a label, of any script, or the number of an address
+    if address.scheme in ("http", "https") and re.fullmatch(r"[\w.:-]+", host) and " " not in model.base_url:
+        return None
+    return f"{setting} is no address of a host; it begins with http:// or https:// and holds no spaces"
+
+
+def _wrong_key(model: Model) -> str | None:
+    """A key that no request could carry. The key itself is never said."""
+    key = key_of(model)
+    if key is None or re.fullmatch(r"[\x21-\x7e]+", key):
+        return None
+    return (
+        f"{key_setting(model.system)} holds characters that no key has (spaces, line ends or other scripts)"
+    )
