@@ -46,7 +46,6 @@ class KnowledgeCount:
 
     documents: int
     chunks: int
-    vectors: int  # chunks with a vector of the model that most have one of
     newest: datetime | None  # when a document was last added or updated
 
 
@@ -87,8 +86,6 @@ class Documents:
             """
             select (select count(*) from documents) as documents,
                    (select count(*) from chunks) as chunks,
-                   (select coalesce(max(n), 0)
-                    from (select count(*) as n from chunk_vectors group by model_id) of_model) as vectors,
                    (select max(updated_at) from documents) as newest
             """
         )

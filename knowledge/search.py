@@ -13,7 +13,8 @@ from pydantic_ai.embeddings import Embedder
 
 from knowledge.bm25 import EVERY_CHUNK, query_terms, query_vector
 from knowledge.database import Pool
-from knowledge.embeddings import EmbeddingError, embed_query, embedding_name
+from knowledge.embeddings import embed_query, embedding_name
+from knowledge.hosted_model import EmbeddingError, EmbeddingPause
 from knowledge.language import LANGUAGES, Language, language_of
 from knowledge.means import Means, read_means
 from knowledge.tokens import says_something
@@ -162,6 +163,8 @@ class Search:
             return None
         try:
             vector = await embed_query(self._embedder, query)
+        except EmbeddingPause:  # it has been said why
+            return None
         except EmbeddingError as error:
             logger.warning("%s", error)
             return None
@@ -187,7 +190,9 @@ class Search:
         """Shares, and cosines where there are vectors, of the chunks that either list has, exactly."""
         rows = await self._pool.fetch(
             """
-            select w.chunk_id, -(w.words <#> $3) as score, 1 - ((v.vector::vector - mean) <=> $4) as cosine
+            select w.chunk_id, -(w.words <#> $3) as score,
+                   -- NaN: a vector that is its mean says nothing.
+                   nullif(1 - ((v.vector::vector - mean) <=> $4), 'NaN') as cosine
             from chunk_words w
             left join chunk_vectors v on v.chunk_id = w.chunk_id and v.model_id = $2
             left join unnest($5::text[], $6::vector[]) as of_language(lang, mean) on of_language.lang = v.lang

