@@ -16,12 +16,24 @@ _SENDER_LOCK = 0x0C09_DE5C
 
 
 @dataclass(frozen=True, slots=True)
+class Fate:
+    """What became of a message: posted, refused for good (`error`), or neither yet."""
+
+    posted: bool
+    permalink: str | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Unsent:
-    """A message whose newest text is not in Slack yet. `ts` is set where it is an edit."""
+    """A message whose newest text is not in Slack yet. `ts` is set where it is an edit.
+
+    It belongs to an article, or to a channel alone (`article_id` is None).
+    """
 
     id: int
     key: str
-    article_id: int
+    article_id: int | None
     channel_id: str
     thread_ts: str | None
     message: dict[str, Any]
@@ -75,18 +87,18 @@ class Outbox:
         """The next message of every article: new ones in order, then edits, so that none holds up a result.
 
         A message that waits after a failed try (`wait_seconds`) holds back the later ones of its article,
-        never other articles.
+        never other articles. What belongs to no article is in order for its channel, apart from articles.
         """
         rows = await self._pool.fetch(
             """
             select * from (
-                select distinct on (o.article_id)
-                    o.id, o.key, o.article_id, a.channel_id, a.thread_ts, o.message, o.revision, o.ts,
-                    o.attempts, o.on_what is not null as asks,
+                select distinct on (o.article_id, o.channel_id)
+                    o.id, o.key, o.article_id, coalesce(o.channel_id, a.channel_id) as channel_id,
+                    a.thread_ts, o.message, o.revision, o.ts, o.attempts, o.on_what is not null as asks,
                     greatest(0, extract(epoch from o.not_before - now()))::float8 as wait_seconds
-                from outbox o join articles a on a.id = o.article_id
+                from outbox o left join articles a on a.id = o.article_id
                 where o.sent_revision < o.revision and o.error is null
-                order by o.article_id, (o.ts is not null), o.id
+                order by o.article_id, o.channel_id, (o.ts is not null), o.id
             ) heads order by id
             """
         )
@@ -96,6 +108,13 @@ class Outbox:
         """Where a message was posted, None while it was not."""
         link: str | None = await self._pool.fetchval("select permalink from outbox where key = $1", key)
         return link
+
+    async def fate(self, key: str) -> Fate:
+        """What became of a message; `LookupError` for a key that was never put out."""
+        row = await self._pool.fetchrow("select ts, permalink, error from outbox where key = $1", key)
+        if row is None:
+            raise LookupError(key)
+        return Fate(row["ts"] is not None, row["permalink"], row["error"])
 
     async def sent(self, unsent: Unsent, *, ts: str | None, permalink: str | None) -> None:
         """The revision is in Slack. The status message gives its article the thread."""
