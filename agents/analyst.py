@@ -7,7 +7,7 @@ from pydantic_ai import Agent, ModelRetry, RunContext, ToolOutput
 
 from agents.call import RETRIES, ask
 from agents.contracts import AnalysisResult, KeyPoint, OutlineSection, ResearchResult, Risk
-from agents.desk import Desk, StandingRequest
+from agents.desk import Desk, PublishedBefore, StandingRequest
 from agents.evidence import evidence, outline, requests_of_people
 from agents.headings import plain_heading
 from agents.prompt import element, instructions, prompt, restored, tag, topic_and_language
@@ -65,6 +65,7 @@ async def analyse(
     *,
     requests: Sequence[StandingRequest],
     previous: AnalysisResult | None,
+    published: Sequence[PublishedBefore],
     desk: Desk,
 ) -> AnalysisResult:
     """An outline on the evidence. With `previous` it is changed only as requests or new evidence ask.
@@ -82,6 +83,10 @@ async def analyse(
                 *(tag("gap", gap) for gap in research.gaps),
                 tag("summary", research.summary) if research.summary else "",
                 "" if previous is None else element("previous", outline(previous.outline)),
+                *(
+                    element("published", tag("title", one.title), tag("description", one.description))
+                    for one in published
+                ),
                 *requests_of_people(requests_on_outline),
             ]
         ),

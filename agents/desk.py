@@ -1,11 +1,10 @@
-"""What the agents of one leg work with, and what people have asked for."""
+"""What the agents of one leg work with, what people have asked for, and what was published before."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic_ai.usage import RunUsage
-
+from agents.account import Account
 from agents.models import Models
 from knowledge.search import Search
 
@@ -23,6 +22,14 @@ class StandingRequest:
 
 
 @dataclass(frozen=True)
+class PublishedBefore:
+    """An article of the team on a similar topic: pointed out, never evidence."""
+
+    title: str
+    description: str
+
+
+@dataclass(frozen=True)
 class AgentProgress:
     """How far the agents are; counts are 0 until known."""
 
@@ -35,9 +42,9 @@ class AgentProgress:
 
 @dataclass
 class Desk:
-    """One leg's models, search and account. `usage` is shared by all calls of an article."""
+    """One leg's models and search, and the account that all calls of an article share."""
 
     models: Models
     search: Search
-    usage: RunUsage
+    account: Account
     progress: Callable[[AgentProgress], None]

@@ -1,6 +1,7 @@
 """How evidence and requests stand in a prompt."""
 
 from collections.abc import Collection, Sequence
+from typing import Literal
 
 from agents.contracts import (
     AnalysisResult,
@@ -83,8 +84,8 @@ def requests_of_people(requests: Sequence[StandingRequest]) -> list[str]:
     ]
 
 
-def issue(found: ReviewIssue, headings: Sequence[str]) -> str:
-    """An issue of a review; its section by number."""
+def issue(found: ReviewIssue, headings: Sequence[str], state: Literal["now", "open"] | None = None) -> str:
+    """An issue of a review; its section by number. `now`: it is to be mended; `open`: it is known."""
     number = headings.index(found.section) + 1 if found.section in headings else "all"
     return element(
         "issue",
@@ -92,6 +93,7 @@ def issue(found: ReviewIssue, headings: Sequence[str]) -> str:
         tag("fix", found.suggested_fix),
         severity=found.severity,
         section=number,
+        **({} if state is None else {"state": state}),
     )
 
 

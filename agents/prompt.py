@@ -15,7 +15,17 @@ TAGS = frozenset(
     {
         *("topic", "language", "question", "known", "report", "gap", "summary"),
         *("evidence", "source", "title", "passage", "heading", "text", "finding", "claim", "quote"),
-        *("outline", "section", "description", "previous", "draft", "content"),
+        *(
+            "outline",
+            "section",
+            "description",
+            "previous",
+            "draft",
+            "content",
+            "published",
+            "tags",
+            "categories",
+        ),
         *("request", "outcome", "issue", "fix", "feedback", "change"),
     }
 )

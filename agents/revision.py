@@ -40,11 +40,15 @@ class PlannedSection:
 
 @dataclass(frozen=True)
 class Revision:
-    """The sections of the next draft in order. `issues` are those of the review that are to be mended."""
+    """The sections of the next draft in order.
+
+    `issues` are those of the last review; they are to be mended if `mends`, otherwise they are known.
+    """
 
     sections: list[PlannedSection]
     rewrite_title: bool
     issues: list[ReviewIssue]
+    mends: bool
     notes: list[str]
 
 
@@ -100,8 +104,8 @@ async def plan_revision(
     A request for a section by number touches that section alone, whatever the model plans.
     """
     pending = [request for request in requests if request.outcome is None and request.on == "draft"]
-    bare = not pending or any(not request.text for request in pending)
-    issues = list(review.issues) if review and bare else []
+    mends = not pending or any(not request.text for request in pending)
+    issues = list(review.issues) if review else []
     headings = [section.heading for section in draft.sections]
     answer = await ask(
         _planner,
@@ -123,7 +127,7 @@ async def plan_revision(
                         for number, section in enumerate(draft.sections, start=1)
                     ),
                 ),
-                *(issue(found, headings) for found in issues),
+                *(issue(found, headings, "now" if mends else "open") for found in issues),
                 *requests_of_people(requests),
             ]
         ),
@@ -133,12 +137,14 @@ async def plan_revision(
         step="plan",
     )
     notes = [restored(note) for note in answer.notes if note.strip()]
-    sections = _held_to_requests(answer.sections, pending, issues, headings, explained=bool(notes))
+    to_mend = issues if mends else []
+    sections = _held_to_requests(answer.sections, pending, to_mend, headings, explained=bool(notes))
     known = {section.heading: section for section in analysis.outline}
     return Revision(
         sections=[_planned(section, draft, known) for section in sections],
         rewrite_title=answer.rewrite_title,
         issues=issues,
+        mends=mends,
         notes=notes,
     )
 

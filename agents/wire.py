@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agents.contracts import Level
 
-SourceId = Annotated[str, Field(max_length=8, description="An id from the evidence, such as S2.")]
+SourceId = Annotated[str, Field(max_length=8, description="An id of a source, such as S2.")]
 SourceIds = Annotated[list[SourceId], Field(max_length=20)]
 Line = Annotated[str, Field(max_length=300)]
 Sentences = Annotated[str, Field(max_length=1_200)]
@@ -18,7 +18,7 @@ Notes = Annotated[
     list[Sentences],
     Field(
         max_length=10,
-        description="For the people who asked: what became of each request, what could not be done and why. "
+        description="For the people who asked: what is done of each request, what cannot be done and why. "
         "Empty if there is nothing to say.",
     ),
 ]
@@ -31,7 +31,7 @@ class Wire(BaseModel):
 
 
 class FindingAnswer(Wire):
-    claim: Annotated[Sentences, Field(description="One statement that the quote supports by itself.")]
+    claim: Annotated[Sentences, Field(description="The finding's statement, as the report gives it.")]
     source_id: SourceId
     confidence: Annotated[Level, Field(description="As in the report.")]
     quote: Annotated[
@@ -41,7 +41,7 @@ class FindingAnswer(Wire):
 
 class FindingsAnswer(Wire):
     findings: Annotated[list[FindingAnswer], Field(max_length=60)]
-    gaps: Annotated[list[Sentences], Field(max_length=20, description="What the report says was not found.")]
+    gaps: Annotated[list[Sentences], Field(max_length=20, description="Each line under Gaps.")]
     summary: Annotated[str, Field(max_length=3_000)]
 
 
@@ -107,7 +107,9 @@ class PlanAnswer(Wire):
         list[PlannedSectionAnswer],
         Field(max_length=20, description="The next draft's sections in order. One left out is dropped."),
     ]
-    rewrite_title: Annotated[bool, Field(description="Whether title and description have to change.")]
+    rewrite_title: Annotated[
+        bool, Field(description="Whether title, description, tags or categories change.")
+    ]
     notes: Notes
 
 
@@ -115,11 +117,15 @@ class IssueAnswer(Wire):
     severity: Level
     description: Sentences
     suggested_fix: Sentences
-    section: Annotated[Line | None, Field(description="The number of the section, or null for the whole.")]
+    section: Annotated[
+        Line | None,
+        Field(description="The number of the section, such as 2; null for the whole article, its title too."),
+    ]
 
 
 class ReviewAnswer(Wire):
+    # Models write fields in this order: who has decided first finds issues to fit.
+    issues: Annotated[list[IssueAnswer], Field(max_length=30)]
     decision: Literal["approve", "revise", "research"]
     score: Annotated[int | None, Field(ge=0, le=100)]
-    issues: Annotated[list[IssueAnswer], Field(max_length=30)]
     feedback: Annotated[Sentences, Field(description="Two or three sentences for the people who decide.")]

@@ -89,7 +89,9 @@ async def write_draft(
     """The first draft: title and all sections at once, headings from the outline. Raises AgentError."""
     article = _Article(topic, language, research, requests, desk)
     new = [PlannedSection(section, before=None, change=None) for section in analysis.outline]
-    return await _carried_out(article, Revision(new, rewrite_title=True, issues=[], notes=[]), None)
+    return await _carried_out(
+        article, Revision(new, rewrite_title=True, issues=[], mends=False, notes=[]), None
+    )
 
 
 async def revise_draft(
@@ -129,7 +131,7 @@ async def _carried_out(article: _Article, plan: Revision, last: DraftResult | No
     try:
         async with asyncio.TaskGroup() as group:
             front_task = (
-                group.create_task(_front(article, plan))
+                group.create_task(_front(article, plan, last))
                 if last is None or plan.rewrite_title or len(plan.sections) < len(last.sections)
                 else None
             )
@@ -167,7 +169,7 @@ async def _carried_out(article: _Article, plan: Revision, last: DraftResult | No
     )
 
 
-async def _front(article: _Article, plan: Revision) -> FrontAnswer:
+async def _front(article: _Article, plan: Revision, last: DraftResult | None) -> FrontAnswer:
     return await ask(
         _front_writer,
         prompt(
@@ -176,6 +178,15 @@ async def _front(article: _Article, plan: Revision) -> FrontAnswer:
                 outline([section.outline for section in plan.sections]),
                 evidence(article.research),
                 *requests_of_people(article.requests),
+                ""
+                if last is None
+                else element(
+                    "previous",
+                    tag("title", last.title),
+                    tag("description", last.description),
+                    tag("tags", ", ".join(last.tags)),
+                    tag("categories", ", ".join(last.categories)),
+                ),
             ]
         ),
         model=article.desk.models.writer,
@@ -209,7 +220,7 @@ async def _section(article: _Article, plan: Revision, at: int) -> SectionAnswer:
                 *requests_of_people(article.requests),
                 "" if section.before is None else element("previous", tag("content", section.before.content)),
                 *(
-                    issue(found, headings)
+                    issue(found, headings, "now" if plan.mends else "open")
                     for found in plan.issues
                     if section.before is not None and found.section in (section.before.heading, None)
                 ),

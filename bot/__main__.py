@@ -10,6 +10,7 @@ from pathlib import Path
 from agents.errors import AgentError
 from bot import cli
 from bot.app import StartError
+from bot.digest_command import NotPosted
 from bot.settings import SettingsError, read_settings
 from knowledge.database import DatabaseError
 from knowledge.embedded import EmbeddedError
@@ -55,6 +56,10 @@ def parser() -> argparse.ArgumentParser:
     how.add_argument("--json", action="store_true")
     how.add_argument("--markdown", action="store_true", help="the draft as a file")
 
+    digest = commands.add_parser("digest", help="what the next digest would hold, up to now")
+    digest.add_argument("--post", action="store_true", help="post it now; the next one begins here")
+    digest.add_argument("--json", action="store_true")
+
     commands.add_parser("doctor", help="checks settings, database, knowledge and Slack")
     commands.add_parser("migrate", help="bring the database up to date (every start does too)")
     return root
@@ -75,7 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             format="%(asctime)s %(levelname)s %(name)s: %(message)s",
             stream=sys.stderr,
         )
-        logging.getLogger("httpx").setLevel(logging.WARNING)
+        for library in ("httpx", "httpx2", "openai", "apscheduler"):
+            logging.getLogger(library).setLevel(logging.WARNING)
         match given.command:
             case "serve":
                 return asyncio.run(cli.serve(settings, worker=not given.no_worker))
@@ -97,6 +103,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                         as_markdown=given.markdown,
                     )
                 )
+            case "digest":
+                return asyncio.run(cli.digest(settings, post=given.post, as_json=given.json))
             case "doctor":
                 return asyncio.run(cli.doctor(settings))
             case _:
@@ -104,6 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (
         SettingsError,
         StartError,
+        NotPosted,
         AgentError,
         DatabaseError,
         EmbeddedError,

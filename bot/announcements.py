@@ -1,7 +1,9 @@
 """From an article to the messages about it: pure, and the keys that make each of them one message."""
 
 import difflib
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from agents.citations import cited_ids
 from agents.contracts import AnalysisResult, DraftResult, ResearchResult, ReviewResult
@@ -13,11 +15,13 @@ from bot.messages import (
     NoteMessage,
     OutlineMessage,
     Progress,
+    Related,
     SectionSummary,
     StatusMessage,
 )
 from knowledge.article import Article, On, Status
 from knowledge.changes import Outgoing
+from knowledge.similar import SimilarArticle
 
 NO_PROGRESS = Progress()
 
@@ -75,7 +79,14 @@ def _link_to(article: Article) -> str | None:
             return None
 
 
-def outline(article: Article, analysis: AnalysisResult, research: ResearchResult, *, asks: bool) -> Outgoing:
+def outline(
+    article: Article,
+    analysis: AnalysisResult,
+    research: ResearchResult,
+    *,
+    published: Sequence[SimilarArticle],
+    asks: bool,
+) -> Outgoing:
     """The outline that `article.outline_version` counts."""
     named = {source_id for section in analysis.outline for source_id in section.source_ids}
     message = OutlineMessage(
@@ -86,6 +97,7 @@ def outline(article: Article, analysis: AnalysisResult, research: ResearchResult
         missing_evidence=analysis.missing_evidence,
         sources=[source for source in research.sources if source.id in named],
         notes=analysis.notes,
+        published=[Related(title=one.title, link=one.permalink or "") for one in published],
         asks=asks,
         decided=None,
     )
@@ -114,7 +126,12 @@ def file_key(article: Article) -> str:
 
 
 def draft(
-    article: Article, draft: DraftResult, review: ReviewResult, *, previous: DraftResult | None, asks: bool
+    article: Article,
+    draft: DraftResult,
+    review: ReviewResult | None,
+    *,
+    previous: DraftResult | None,
+    asks: bool,
 ) -> Outgoing:
     """The draft that `article.version` counts, with its review; changes are told against `previous`."""
     message = DraftMessage(
@@ -133,6 +150,18 @@ def draft(
         decided=None,
         stopped_by=article.stopped_by,
     )
+    return Outgoing(
+        gate_key(article, "draft", article.version),
+        message.model_dump(mode="json"),
+        on="draft",
+        version=article.version,
+    )
+
+
+def asked_again(article: Article, stored: dict[str, Any]) -> Outgoing:
+    """The draft that was decided on is to be decided on once more: its message gets its buttons back."""
+    message = DraftMessage.model_validate(stored)
+    message = message.model_copy(update={"decided": None, "asks": True, "stopped_by": article.stopped_by})
     return Outgoing(
         gate_key(article, "draft", article.version),
         message.model_dump(mode="json"),

@@ -13,30 +13,38 @@ from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 
-from agents.models import models_from
+from agents.account import Budget
+from agents.models import Models, models_from
+from agents.prices import parse_prices, unpriced
 from bot.background import Background
+from bot.decisions import Limits
+from bot.digest import Digest
 from bot.jobs import DEAD_AFTER_SECONDS, build_jobs, run_worker
-from bot.legs import Legs, Limits
+from bot.legs import Legs
 from bot.listeners import actions, commands, events, views
+from bot.schedule import Schedule
 from bot.sender import Sender
 from bot.settings import Settings
 from bot.slack import NotNow, Refused, SlackChannel, slack_client
 from bot.workflow import Workflow
 from knowledge.article import Mode
 from knowledge.articles import Articles
+from knowledge.backlog import Backlog
 from knowledge.database import Pool, migrate, open_pool
+from knowledge.digests import Digests
 from knowledge.documents import Documents
 from knowledge.embedded import EmbeddedPostgres
-from knowledge.embeddings import bundled_embedder, embed_pending
+from knowledge.embedding_models import open_embedder
+from knowledge.embeddings import embedding_state
+from knowledge.hosted_model import EmbeddingError
+from knowledge.leg_jobs import free_ended_legs
 from knowledge.outbox import Outbox
 from knowledge.search import Search
+from knowledge.similar import SimilarArticles
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-# Chunks that get their vectors in one go: a few seconds of work, so that a stop never waits long.
-EMBED_AT_ONCE = 16
 
 # After a fault a part of the bot is started again this much later.
 RESTART_SECONDS = 2.0
@@ -67,11 +75,31 @@ class Knowledge:
     search: Search
     embedder: Embedder | None
 
+    async def without_vector(self) -> int:
+        """How many passages have no vector yet and shall get one."""
+        if self.embedder is None:
+            return 0
+        count, state = await self.documents.count(), await embedding_state(self.pool, self.embedder)
+        return max(0, count.chunks - state.vectors - state.refused)
+
 
 @asynccontextmanager
 async def open_knowledge(settings: Settings) -> AsyncIterator[Knowledge]:
-    """The migrated database: that of `DATABASE_URL`, else the embedded one below `COPYDESK_HOME`."""
+    """The migrated database: that of `DATABASE_URL`, else the embedded one below `COPYDESK_HOME`.
+
+    Raises `StartError` for an embedding model that cannot be used.
+    """
     async with AsyncExitStack() as stack:
+        try:
+            embedder = await stack.enter_async_context(
+                open_embedder(
+                    settings.embedding_model,
+                    base_url=settings.embedding_base_url,
+                    api_key=settings.embedding_api_key,
+                )
+            )
+        except EmbeddingError as error:
+            raise StartError(str(error)) from error
         if settings.database_url is None:
             server = EmbeddedPostgres(settings.home)
             dsn = await asyncio.to_thread(server.start)
@@ -81,7 +109,6 @@ async def open_knowledge(settings: Settings) -> AsyncIterator[Knowledge]:
         await migrate(dsn)
         pool = await open_pool(dsn)
         stack.push_async_callback(pool.close)
-        embedder = None if settings.embedding_model == "none" else bundled_embedder()
         yield Knowledge(
             dsn=dsn,
             pool=pool,
@@ -99,7 +126,18 @@ def check_set(settings: Settings) -> None:
             raise StartError(
                 f"{name} is not set: create the app from manifest.yml and put its tokens into .env."
             )
-    models_from(settings.model)
+    models_of(settings)
+
+
+def models_of(settings: Settings) -> Models:
+    """A model for each task; raises AgentError (`unknown_model`) where one cannot be used."""
+    return models_from(
+        settings.model,
+        research=settings.research_model,
+        writer=settings.writer_model,
+        reviewer=settings.reviewer_model,
+        formatter=settings.formatter_model,
+    )
 
 
 async def serve(settings: Settings, knowledge: Knowledge, *, worker: bool, ready: Callable[[], None]) -> None:
@@ -112,10 +150,7 @@ async def serve(settings: Settings, knowledge: Knowledge, *, worker: bool, ready
     slack = SlackChannel(client)
     await _check_tokens(slack, settings)
 
-    limits = Limits(settings.max_reviews, settings.max_research_rounds)
-    workflow = Workflow(
-        knowledge.articles, knowledge.documents, slack, approvers=settings.who_approves, limits=limits
-    )
+    workflow = workflow_of(settings, knowledge, slack)
     background = Background()
     identity = slack.identity()
 
@@ -123,7 +158,14 @@ async def serve(settings: Settings, knowledge: Knowledge, *, worker: bool, ready
         return identity
 
     app = AsyncApp(client=slack_client(None, base_url=settings.slack_api_url), authorize=authorize)
-    commands.register(app, workflow, knowledge.articles, background, mode=Mode(settings.mode))
+    commands.register(
+        app,
+        workflow,
+        knowledge.articles,
+        background,
+        mode=Mode(settings.mode),
+        language=None if settings.language == "auto" else settings.language,
+    )
     actions.register(app, workflow, background, open_view=slack.open_view)
     views.register(app, workflow, background, direct=slack.direct)
     events.register(app, workflow, background, whisper=slack.whisper)
@@ -135,6 +177,8 @@ async def serve(settings: Settings, knowledge: Knowledge, *, worker: bool, ready
         group.create_task(_keep_up(sender.run, "the sender"))
         if worker:
             group.create_task(work(settings, knowledge))
+        if settings.digest_channel is not None:
+            group.create_task(_keep_up(digest_of(settings, knowledge).run, "the digest"))
         try:
             await socket.connect()
             ready()
@@ -144,30 +188,59 @@ async def serve(settings: Settings, knowledge: Knowledge, *, worker: bool, ready
             await background.drain(DRAIN_SECONDS)
 
 
+def digest_of(settings: Settings, knowledge: Knowledge) -> Digest:
+    """The digest as the settings have it."""
+    return Digest(
+        Digests(knowledge.pool),
+        Schedule.parse(settings.digest_cron, settings.digest_timezone),
+        channel_id=settings.digest_channel,
+        language=None if settings.language == "auto" else settings.language,
+    )
+
+
+def workflow_of(settings: Settings, knowledge: Knowledge, slack: SlackChannel) -> Workflow:
+    """What happens to articles, under the rules of the settings."""
+    return Workflow(
+        knowledge.articles,
+        knowledge.documents,
+        slack,
+        approvers=settings.who_approves,
+        limits=Limits(settings.max_reviews, settings.max_research_rounds),
+    )
+
+
 async def work(settings: Settings, knowledge: Knowledge) -> None:
     """A worker: legs of articles, and vectors in the background; until cancelled."""
-    legs = Legs(
-        knowledge.articles,
-        knowledge.search,
-        models_from(settings.model),
-        Limits(settings.max_reviews, settings.max_research_rounds),
-    )
     embed = None
-    if (embedder := knowledge.embedder) is not None:
-
-        async def embed() -> int:
-            return await embed_pending(knowledge.pool, embedder, limit=EMBED_AT_ONCE)
+    if knowledge.embedder is not None:
+        embed = Backlog(knowledge.pool, knowledge.embedder).work_off_some
 
     async def free_ended() -> list[int]:
-        return await knowledge.articles.free_ended_legs(seconds=DEAD_AFTER_SECONDS)
+        return await free_ended_legs(knowledge.pool, seconds=DEAD_AFTER_SECONDS)
 
-    jobs = build_jobs(knowledge.dsn, work=legs.work, embed=embed, free_ended=free_ended)
+    prices = parse_prices(settings.prices)
+    async with models_of(settings).connected() as models:
+        if settings.budget_usd is not None and (names := unpriced(models.each(), prices)):
+            log.warning(
+                "COPYDESK_BUDGET_USD does not bind %s, whose price is not known: set COPYDESK_PRICES",
+                ", ".join(names),
+            )
+        legs = Legs(
+            knowledge.articles,
+            SimilarArticles(knowledge.pool),
+            knowledge.search,
+            models,
+            Limits(settings.max_reviews, settings.max_research_rounds),
+            budget=Budget(settings.budget_tokens, settings.budget_usd),
+            prices=prices,
+        )
+        jobs = build_jobs(knowledge.dsn, work=legs.work, embed=embed, free_ended=free_ended)
 
-    async def run() -> None:
-        async with jobs.open_async():
-            await run_worker(jobs)
+        async def run() -> None:
+            async with jobs.open_async():
+                await run_worker(jobs)
 
-    await _keep_up(run, "the worker")
+        await _keep_up(run, "the worker")
 
 
 async def until_stopped(work: Coroutine[Any, Any, T]) -> T | None:

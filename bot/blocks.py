@@ -8,10 +8,19 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from bot.digest_blocks import digest_body, digest_text
 from bot.elements import Block, fit, plain, rich_text, section, text_element
 from bot.fitting import CUT_MARK, clean, is_blank, length, shorten, size
 from bot.layouts import draft_body, outline_body, review_line
-from bot.messages import AnyMessage, DraftMessage, FileMessage, NoteMessage, OutlineMessage, StatusMessage
+from bot.messages import (
+    AnyMessage,
+    DigestMessage,
+    DraftMessage,
+    FileMessage,
+    NoteMessage,
+    OutlineMessage,
+    StatusMessage,
+)
 from bot.render import escape, inline
 from bot.status_line import status_line
 from bot.texts import say, say_elements, say_plain
@@ -127,13 +136,17 @@ def draw(message: AnyMessage) -> Drawn:
         case FileMessage():
             text = say(message.language, "text_file", version=message.version, title=_summary(message.title))
             return Drawn(text, [])
+        case DigestMessage():
+            return Drawn(digest_text(message), digest_body(message, MESSAGE_CHARACTERS))
 
 
 def _status(message: StatusMessage) -> Drawn:
     language = message.language
     line = status_line(message)
     value = ButtonValue(message.article_id, None, 0, language)
-    buttons = [_button(language, RETRY, value)] if message.status is Status.FAILED else []
+    # Failed, or at a draft that is not what was asked for, since the budget was used up.
+    stopped = message.error is not None and message.status in (Status.FAILED, Status.AWAITING_APPROVAL)
+    buttons = [_button(language, RETRY, value)] if stopped else []
     if Status.CANCELLED in FOLLOWS[message.status]:
         buttons.append(_cancel(value))
     about = say_elements(
@@ -179,7 +192,7 @@ def _outline(message: OutlineMessage) -> Drawn:
 
 
 def _draft(message: DraftMessage) -> Drawn:
-    language, issues = message.language, bool(message.review.issues)
+    language, issues = message.language, message.review is not None and bool(message.review.issues)
     value = ButtonValue(message.article_id, "draft", message.version, language)
     key = "hint_draft" if issues else "hint_draft_clean"
     hint = say(language, key, version=message.version, section=_example(message))

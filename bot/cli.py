@@ -13,8 +13,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from bot import app
 from bot.app import Knowledge, open_knowledge, until_stopped
+from bot.blocks import draw
 from bot.demo import run_demo
+from bot.digest_command import post_digest
 from bot.doctor import examine
+from bot.local_slack.plain_text import block_text
 from bot.settings import Settings
 from knowledge.article import Article
 from knowledge.documents import IngestProgress, IngestReport
@@ -63,12 +66,12 @@ async def worker(settings: Settings) -> int:
 async def ingest(settings: Settings, paths: Sequence[str], *, prune: bool, as_json: bool) -> int:
     async with open_knowledge(settings) as knowledge:
         report = await ingest_with_bar(knowledge, [Path(path) for path in paths], prune=prune)
-        count = await knowledge.documents.count()
+        without_vector = await knowledge.without_vector()
     if as_json:
         print(report.model_dump_json())
     else:
         print(ingest_summary(report))
-        if count.vectors < count.chunks:
+        if without_vector:
             print("Searchable now by words; vectors follow in the background while the bot runs.")
     return 0 if report.added + report.updated + report.unchanged else 1
 
@@ -146,6 +149,20 @@ async def article(
         print(f"#{found.id}  {found.topic}\n{found.status}, for {found.requested_by}")
         for move in full["history"]:
             print(f"  {move['at']:%Y-%m-%d %H:%M:%S}  {move['to']:<17} {move['why']}")
+    return 0
+
+
+async def digest(settings: Settings, *, post: bool, as_json: bool) -> int:
+    async with open_knowledge(settings) as knowledge:
+        next_one = app.digest_of(settings, knowledge)
+        record = await next_one.preview()
+        link = await post_digest(settings, knowledge) if post else None
+    if as_json:
+        print_json(next_one.json(record))
+    else:
+        print("\n".join(map(block_text, draw(next_one.message(record)).blocks)))
+    if post:
+        print(f"Posted in {settings.digest_channel}: {link or 'Slack has given no link.'}", file=sys.stderr)
     return 0
 
 

@@ -17,6 +17,14 @@ class BadApprovers(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """The caps of the settings; they bind the reviewer and the analyst, never people."""
+
+    max_reviews: int
+    max_research_rounds: int
+
+
+@dataclass(frozen=True, slots=True)
 class Person:
     """Who speaks. `groups` are the ids of those user groups among the approvers that the person is in."""
 
@@ -139,6 +147,40 @@ def carry_on(article: Article) -> Status | None:
     return Status.OUTLINING if on == "outline" else Status.REVISING
 
 
+def after_outline(article: Article, *, lacks_evidence: bool, limits: Limits) -> Status:
+    """Where an outline leads that nobody has asked to change; `lacks_evidence`: the analyst asks for more.
+
+    It gets one more round before the outline is shown, while rounds are left; then the gaps stand beside it.
+    """
+    if article.draft is not None:
+        return Status.REVISING  # new evidence for a draft: no second gate
+    first = article.analysis is None
+    if lacks_evidence and first and not article.taken and _rounds_left(article, limits):
+        return Status.RESEARCHING
+    return Status.WRITING if article.mode is Mode.AUTO else Status.AWAITING_OUTLINE
+
+
+def after_review(article: Article, decision: str, limits: Limits) -> tuple[Status, str | None]:
+    """Where a review leads that `article.review_count` counts already, and the cap that stopped the loop.
+
+    Supervised: people decide. Auto: the reviewer, up to the caps; with no research left it revises with the
+    evidence at hand.
+    """
+    if article.mode is Mode.SUPERVISED or decision == "approve":
+        return Status.AWAITING_APPROVAL, None
+    research = decision == "research"
+    if article.review_count >= limits.max_reviews:
+        used_up = research and not _rounds_left(article, limits)
+        return Status.AWAITING_APPROVAL, "max_research_rounds" if used_up else "max_reviews"
+    return (Status.RESEARCHING if research and _rounds_left(article, limits) else Status.REVISING), None
+
+
+def research_used_up(article: Article, limits: Limits) -> bool:
+    """Whether a revision is what became of a reviewer's wish for research, for want of rounds."""
+    wanted = article.review is not None and article.review["decision"] == "research"
+    return wanted and article.mode is Mode.AUTO and not article.taken and not _rounds_left(article, limits)
+
+
 def near_miss(article: Article, miss: NearMiss) -> Reply | None:
     """The word to use, told where that word would do something; None = talk, left alone."""
     on, version = _current(article)
@@ -154,10 +196,15 @@ def near_miss(article: Article, miss: NearMiss) -> Reply | None:
 
 
 def missing_evidence(article: Article) -> list[str]:
-    """What a bare `research` looks for: what a draft's reviewer asks for, else what the outline lacks."""
+    """What a bare `research` looks for: what a draft's reviewer asks for, else what the outline lacks.
+
+    Of a review that asks for research that is what its high issues say: writing can mend the others.
+    """
     review, lacking = article.review, (article.analysis or {}).get("missing_evidence", [])
     if review is not None and (review["decision"] == "research" or not lacking):
-        return [issue["description"] for issue in review["issues"]]
+        issues = review["issues"]
+        high = [issue for issue in issues if issue["severity"] == "high"]
+        return [f"{issue['description']} {issue['suggested_fix']}".strip() for issue in high or issues]
     return list(lacking)
 
 
@@ -182,6 +229,8 @@ def _at_gate(article: Article, word: Word, seen: Seen) -> Move | Reply:
             return Move(Status.RESEARCHING, on, version, *note)
         case Action.CANCEL:
             return Move(Status.CANCELLED, on, version, "cancelled_kept")
+        case _ if article.error is not None:  # the budget was used up, and has been raised since, perhaps
+            return _retry(article.error.leg, on, version)
         case _:
             return Reply("nothing_to_retry")
 
@@ -223,11 +272,14 @@ def _when_failed(article: Article, word: Word) -> Move | Reply:
     if word.action is Action.CANCEL:
         return Move(Status.CANCELLED, on, version, "cancelled_kept")
     if word.action is Action.RETRY and article.error is not None:
-        leg = article.error.leg
-        if leg not in AT_WORK:  # a gate whose message Slack refused: the message, sent again, says it all
-            return Move(leg, on, version)
-        return Move(leg, on, version, "retrying", {"leg": str(leg)})
+        return _retry(article.error.leg, on, version)
     return Reply("is_failed_what_can_be_done")
+
+
+def _retry(leg: Status, on: On, version: int) -> Move:
+    if leg not in AT_WORK:  # a gate whose message Slack refused: the message, sent again, says it all
+        return Move(leg, on, version)
+    return Move(leg, on, version, "retrying", {"leg": str(leg)})
 
 
 def _when_published(article: Article, word: Word, seen: Seen) -> Move | Reply:
@@ -269,6 +321,10 @@ def _no_such_section(article: Article, word: Word) -> Reply | None:
     if 1 <= word.section <= count:
         return None
     return Reply("no_such_section", {"section": word.section, "count": count})
+
+
+def _rounds_left(article: Article, limits: Limits) -> bool:
+    return article.research_rounds < limits.max_research_rounds
 
 
 def _current(article: Article) -> tuple[On, int]:

@@ -160,11 +160,8 @@ async def _fill(knowledge: Knowledge, path: Path) -> bool:
             done := await embed_pending(knowledge.pool, knowledge.embedder, limit=4)
         ):
             print("." * done, end="", flush=True)
-        count = await knowledge.documents.count()
-        print(
-            f" {count.vectors} of {count.chunks}"
-            + (", the rest follow" if count.vectors < count.chunks else "")
-        )
+        left = await knowledge.without_vector()
+        print(f" {count.chunks - left} of {count.chunks}" + (", the rest follow" if left else ""))
     return True
 
 

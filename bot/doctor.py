@@ -2,14 +2,25 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Literal
 
-from bot.app import open_knowledge
+from bot.app import Knowledge, StartError, digest_of, open_knowledge
+from bot.digest_command import why_no_digest
 from bot.manifest import bot_scopes
+from bot.schedule import Schedule
 from bot.settings import Settings
 from bot.slack import NotNow, Refused, SlackChannel, slack_client
+from knowledge.backlog import model_changed
 from knowledge.database import DatabaseError, check
 from knowledge.embedded import EmbeddedError
+from knowledge.embeddings import (
+    EmbeddingState,
+    embedding_name,
+    embedding_size,
+    embedding_state,
+)
+from knowledge.hosted_model import EmbeddingError
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +37,8 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
         yield finding
     async for finding in _slack(settings):
         yield finding
+    if settings.digest_channel is None:
+        yield Finding("!", "no COPYDESK_DIGEST_CHANNEL: no digest is posted")
     if settings.model == "offline":
         yield Finding("!", "no COPYDESK_MODEL: articles quote your documents and add no prose of their own")
     else:
@@ -39,15 +52,45 @@ async def _database(settings: Settings) -> AsyncIterator[Finding]:
             where = "DATABASE_URL" if settings.database_url else f"embedded, {settings.home}"
             yield Finding("✓", f"PostgreSQL {state.postgres}, pgvector {state.pgvector} ({where})")
             count = await knowledge.documents.count()
-            said = f"{count.documents} documents, {count.chunks} passages, {count.vectors} with vectors"
+            of_model = EmbeddingState(dimensions=None, vectors=0, refused=0)
+            if knowledge.embedder is not None:
+                of_model = await embedding_state(knowledge.pool, knowledge.embedder)
+            said = f"{count.documents} documents, {count.chunks} passages, {of_model.vectors} with vectors"
+            if of_model.refused:
+                said += f", {of_model.refused} refused by the embedding model and found by words only"
             if count.chunks == 0:
                 yield Finding("✗", "the knowledge base is empty: `python -m bot ingest PATH…` fills it")
-            elif knowledge.embedder is not None and count.vectors < count.chunks:
+            elif knowledge.embedder is not None and of_model.vectors + of_model.refused < count.chunks:
                 yield Finding("!", f"knowledge: {said}; the rest follows while the bot runs")
             else:
                 yield Finding("✓", f"knowledge: {said}")
-    except (DatabaseError, EmbeddedError) as error:
+            yield await _embedding_model(settings, knowledge)
+            if settings.digest_channel and (refused := await digest_of(settings, knowledge).refused()):
+                yield Finding(
+                    "!",
+                    f"the digest of {refused[0]:%Y-%m-%d %H:%M} was refused by Slack ({refused[1]}); "
+                    "the next one tells of that time too, and `python -m bot digest --post` posts it now",
+                )
+    except (DatabaseError, EmbeddedError, StartError) as error:
         yield Finding("✗", str(error))
+
+
+async def _embedding_model(settings: Settings, knowledge: Knowledge) -> Finding:
+    """What it answers now."""
+    embedder = knowledge.embedder
+    if embedder is None:
+        none = settings.embedding_model == "none"
+        why = "COPYDESK_EMBEDDING_MODEL=none" if none else "no bundled embedding model for this system"
+        return Finding("!", f"{why}: search goes by words, and finds nothing across languages")
+    try:
+        said = f"embedding model {embedding_name(embedder)}, {await embedding_size(embedder)} dimensions"
+        if await model_changed(knowledge.pool, embedder):
+            return Finding(
+                "!", f"{said}; the vectors there are of another: the bot makes them anew when it runs"
+            )
+    except EmbeddingError as error:
+        return Finding("✗", str(error))
+    return Finding("✓", said)
 
 
 async def _slack(settings: Settings) -> AsyncIterator[Finding]:
@@ -89,3 +132,15 @@ async def _slack(settings: Settings) -> AsyncIterator[Finding]:
         yield Finding("✗", f"Slack cannot be reached at {settings.slack_api_url} ({error})")
     else:
         yield Finding("✓", "Socket Mode: the app token is taken")
+    if settings.digest_channel is not None:
+        yield await _digest(settings, settings.digest_channel, slack)
+
+
+async def _digest(settings: Settings, channel_id: str, slack: SlackChannel) -> Finding:
+    """Whether the next digest has somewhere to go."""
+    if (reason := await why_no_digest(slack, channel_id)) is not None:
+        return Finding("✗", f"digest: {reason}")
+    due = Schedule.parse(settings.digest_cron, settings.digest_timezone).next(datetime.now(UTC))
+    return Finding(
+        "✓", f"digest: next for {channel_id} at {due.local:%Y-%m-%d %H:%M} ({settings.digest_timezone})"
+    )

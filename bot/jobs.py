@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import procrastinate
 from procrastinate import PsycopgConnector, RetryStrategy
 
-from knowledge.articles import LEG_TASK, QUEUE
+from knowledge.leg_jobs import LEG_TASK, QUEUE
 
 log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from pathlib import PurePath
 from agents.contracts import OutlineSection, ReviewIssue, ReviewResult, Source
 from bot.elements import Block, Element, bold, fit, joined, link_element, rich_text, section, text_element
 from bot.fitting import is_blank, shares, shorten, size
-from bot.messages import DraftMessage, OutlineMessage, SectionSummary
+from bot.messages import DraftMessage, OutlineMessage, Related, SectionSummary
 from bot.render import HEADER_CHARACTERS, inline, quoted
 from bot.texts import TEXTS, say_elements, say_plain
 from knowledge.language import Language
@@ -38,23 +38,24 @@ class Part:
 def outline_body(message: OutlineMessage, room: int) -> list[Block]:
     """An outline above its buttons, in at most `room` JSON characters."""
     language = message.language
-    return _arranged(
+    return arranged(
         language,
         room,
         header(say_plain(language, "header_outline", version=message.version)),
         Part([_planned(planned, language) for planned in message.sections], _numbered),
-        Part([_read(gap) for gap in message.missing_evidence], _labelled(language, "label_missing")),
+        Part([_read(gap) for gap in message.missing_evidence], labelled(language, "label_missing")),
         Part([_source(source) for source in message.sources], _in_one_line(language, "label_sources")),
-        Part([_read(note) for note in message.notes], _labelled(language, "label_notes")),
+        Part([_read(note) for note in message.notes], labelled(language, "label_notes")),
+        Part([_related(one) for one in message.published], _in_one_line(language, "label_published")),
     )
 
 
 def draft_body(message: DraftMessage, room: int) -> list[Block]:
     """A draft's summary and its review above the buttons, in at most `room` JSON characters."""
     language, review = message.language, message.review
-    issues = sorted(review.issues, key=lambda issue: list(SEVERITIES).index(issue.severity))
+    issues = sorted(review.issues if review else [], key=lambda issue: list(SEVERITIES).index(issue.severity))
     headings = [summary.heading for summary in message.sections]
-    return _arranged(
+    return arranged(
         language,
         room,
         header(
@@ -69,16 +70,23 @@ def draft_body(message: DraftMessage, room: int) -> list[Block]:
         Part([bold(fit(_read(message.title), TEXT)), _read(message.description)], _lines),
         Part([_written(summary, language) for summary in message.sections], _numbered),
         Part(_changes(message), _lines),
-        Part([_read(note) for note in message.notes], _labelled(language, "label_notes")),
+        Part([_read(note) for note in message.notes], labelled(language, "label_notes")),
         Part(_stopped(message), _lines),
         header(review_line(review, language)),
         Part([_issue(issue, headings) for issue in issues], _lines),
-        Part([quoted(shorten(review.feedback, READ))], _quote),
+        Part([quoted(shorten(review.feedback, READ))] if review else [], _quote),
     )
 
 
-def review_line(review: ReviewResult, language: Language) -> str:
+def section_mark(heading: str | None, headings: Sequence[str]) -> str:
+    """ "§2 ", or nothing where an issue is about the whole."""
+    return f"§{headings.index(heading) + 1} " if heading in headings else ""
+
+
+def review_line(review: ReviewResult | None, language: Language) -> str:
     """ "Review: revise · 71/100"."""
+    if review is None:
+        return say_plain(language, "header_not_reviewed")
     line = say_plain(language, "header_review", decision=review.decision)
     return line if review.score is None else f"{line} · {review.score}/100"
 
@@ -89,7 +97,7 @@ def header(text: str) -> Block:
     return {"type": "header", "text": {"type": "plain_text", "text": text, "emoji": False}}
 
 
-def _arranged(language: Language, room: int, *parts: Part | Block) -> list[Block]:
+def arranged(language: Language, room: int, *parts: Part | Block) -> list[Block]:
     """The parts that have something to show, each in its share of what the fixed blocks leave."""
     shown = [part for part in map(_without_blanks, parts) if part is not None]
     flexible = [part for part in shown if isinstance(part, Part)]
@@ -138,9 +146,11 @@ def _quote(items: Sequence[list[Element]]) -> list[Element]:
     return [{"type": "rich_text_quote", "elements": joined("\n", items)}]
 
 
-def _labelled(language: Language, key: str) -> Callable[[Sequence[list[Element]]], list[Element]]:
+def labelled(
+    language: Language, key: str, **params: int
+) -> Callable[[Sequence[list[Element]]], list[Element]]:
     """One item goes on behind the label, several stand below it."""
-    label = text_element(say_plain(language, key), bold=True)
+    label = text_element(say_plain(language, key, **params), bold=True)
 
     def draw(items: Sequence[list[Element]]) -> list[Element]:
         if len(items) == 1:
@@ -195,10 +205,14 @@ def _source(source: Source) -> list[Element]:
     return [text_element(f"{name} ({file})" if file else name)]
 
 
+def _related(published: Related) -> list[Element]:
+    title = shorten(published.title, 120)
+    return [link_element(published.link, title) if published.link else text_element(title)]
+
+
 def _issue(issue: ReviewIssue, headings: Sequence[str]) -> list[Element]:
     """ "🔴 §2 What is wrong → what to do"."""
-    where = f"§{headings.index(issue.section) + 1} " if issue.section in headings else ""
-    mark = text_element(f"{SEVERITIES[issue.severity]} {where}")
+    mark = text_element(f"{SEVERITIES[issue.severity]} {section_mark(issue.section, headings)}")
     fix = fit(_read(issue.suggested_fix), TEXT)
     return [mark, *joined(" → ", [fit(_read(issue.description), TEXT), fix])]
 

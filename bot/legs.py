@@ -5,29 +5,31 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import Any
 
-from pydantic_ai.usage import RunUsage
-
+from agents.account import Account, Budget
 from agents.analyst import analyse
-from agents.contracts import AnalysisResult, DraftResult, ResearchResult, ReviewResult
-from agents.desk import AgentProgress, Desk, StandingRequest
+from agents.contracts import DraftResult, ResearchResult, ReviewResult
+from agents.desk import AgentProgress, Desk, PublishedBefore
 from agents.errors import AgentError
 from agents.models import Models
+from agents.prices import Prices
 from agents.researcher import research
 from agents.reviewer import review
 from agents.writer import revise_draft, write_draft
 from bot import announcements
 from bot.article_file import to_markdown, word_count
-from bot.decisions import carry_on, missing_evidence
+from bot.brief import analysis_of, draft_of, plan_of, questions_of, requests_of, research_of, review_of
+from bot.decisions import Limits, after_outline, after_review, carry_on, research_used_up
+from bot.layouts import section_mark
 from bot.messages import Progress
 from bot.texts import failure, say_plain
-from knowledge.article import AT_WORK, Action, Article, ArticleError, Decision, Mode, Status
+from knowledge.article import AT_WORK, Article, ArticleError, Status
 from knowledge.articles import Articles
 from knowledge.changes import Change, Moved, NewVersion
 from knowledge.search import Search
+from knowledge.similar import SimilarArticles
 
 log = logging.getLogger(__name__)
 
@@ -35,22 +37,27 @@ log = logging.getLogger(__name__)
 PROGRESS_EVERY_SECONDS = 3.0
 
 
-@dataclass(frozen=True)
-class Limits:
-    """The caps of the settings; they bind the reviewer, never people."""
-
-    max_reviews: int
-    max_research_rounds: int
-
-
 class Legs:
     """Works on an article until it waits for people or ends; each method is one leg."""
 
-    def __init__(self, articles: Articles, search: Search, models: Models, limits: Limits) -> None:
+    def __init__(
+        self,
+        articles: Articles,
+        similar: SimilarArticles,
+        search: Search,
+        models: Models,
+        limits: Limits,
+        *,
+        budget: Budget,
+        prices: Prices,
+    ) -> None:
         self._articles = articles
+        self._similar = similar
         self._search = search
         self._models = models
         self._limits = limits
+        self._budget = budget
+        self._prices = prices
 
     async def work(self, article_id: int, moves: int) -> None:
         """The leg that a job was made for; one that is out of date does nothing and says nothing."""
@@ -58,6 +65,17 @@ class Legs:
         if article is None or article.moves != moves or article.status not in AT_WORK:
             log.info("article %s: the leg for move %s is out of date", article_id, moves)
             return
+        async with self._desk(article) as desk:
+            try:
+                await self._carry_out(article, desk)
+            except Moved:
+                log.info("article %s: overtaken in %s, nothing written", article_id, article.status)
+            finally:
+                # Also of a leg that wrote nothing, since somebody cancelled: what was used is told.
+                await self._articles.spent(article, desk.account.as_json())
+
+    async def _carry_out(self, article: Article, desk: Desk) -> None:
+        """The leg, or what becomes of the article when it cannot end; raises `Moved`."""
         legs: Mapping[Status, Callable[[Article, Desk], Awaitable[None]]] = {
             Status.RESEARCHING: self._research,
             Status.OUTLINING: self._outline,
@@ -66,24 +84,26 @@ class Legs:
             Status.REVIEWING: self._review,
             Status.PUBLISHING: self._publish,
         }
-        async with self._desk(article) as desk:
-            try:
-                await legs[article.status](article, desk)
-            except Moved:
-                log.info("article %s: overtaken in %s, nothing written", article_id, article.status)
-            except AgentError as error:
-                log.warning("article %s: %s failed: %s", article_id, article.status, error)
+        try:
+            await legs[article.status](article, desk)
+        except Moved:
+            raise
+        except AgentError as error:
+            log.warning("article %s: %s failed: %s", article.id, article.status, error)
+            if error.code == "budget" and article.draft is not None:
+                await self._deliver(article, desk, error.facts)
+            else:
                 await self._fail(article, desk, error.code, error.facts)
-            except Exception:
-                log.exception("article %s: %s failed", article_id, article.status)
-                await self._fail(article, desk, "unexpected", {})
+        except Exception:
+            log.exception("article %s: %s failed", article.id, article.status)
+            await self._fail(article, desk, "unexpected", {})
 
     async def _research(self, article: Article, desk: Desk) -> None:
-        before = _research_of(article)
+        before = research_of(article)
         result = await research(
             article.topic,
             article.language,
-            questions=_questions(article),
+            questions=questions_of(article),
             previous=before,
             desk=desk,
         )
@@ -104,45 +124,42 @@ class Legs:
 
     async def _outline(self, article: Article, desk: Desk) -> None:
         evidence = ResearchResult.model_validate(article.research)
+        similar = await self._similar.published(article)
         result = await analyse(
             article.topic,
             article.language,
             evidence,
-            requests=_requests(article),
-            previous=_analysis_of(article),
+            requests=requests_of(article),
+            previous=analysis_of(article),
+            published=[PublishedBefore(one.title, one.description) for one in similar],
             desk=desk,
         )
 
         def conclusion(now: Article) -> Change:
             after = replace(now, analysis=result.model_dump(mode="json"))
-            if now.draft is not None:
-                # New evidence for a draft: no second gate, the revision follows.
-                return Change(replace(after, status=Status.REVISING), why="the outline was looked at again")
-            rounds_left = now.research_rounds < self._limits.max_research_rounds
-            if result.needs_more_research and result.missing_evidence and rounds_left and not now.taken:
-                return Change(replace(after, status=Status.RESEARCHING), why="evidence is missing")
+            lacks_evidence = result.needs_more_research and bool(result.missing_evidence)
+            to = after_outline(now, lacks_evidence=lacks_evidence, limits=self._limits)
+            if to in (Status.REVISING, Status.RESEARCHING):
+                why = "new evidence for the draft" if to is Status.REVISING else "evidence is missing"
+                return Change(replace(after, status=to), why=why)
             done = _outcome(result.notes) if now.taken else None
             if (kept := carry_on(now)) is not None:
                 return Change(replace(after, status=kept), why="requests were kept", take=True, outcome=done)
-            auto = now.mode is Mode.AUTO
-            shown = replace(
-                after,
-                status=Status.WRITING if auto else Status.AWAITING_OUTLINE,
-                outline_version=now.outline_version + 1,
-            )
+            shown = replace(after, status=to, outline_version=now.outline_version + 1)
+            asks = to is Status.AWAITING_OUTLINE
             return Change(
                 shown,
                 why=f"outline {shown.outline_version} is ready",
                 outcome=done,
-                messages=[announcements.outline(shown, result, evidence, asks=not auto)],
+                messages=[announcements.outline(shown, result, evidence, published=similar, asks=asks)],
             )
 
         await self._conclude(article, desk, conclusion)
 
     async def _write(self, article: Article, desk: Desk) -> None:
-        evidence, analysis = _plan(article)
+        evidence, analysis = plan_of(article)
         draft = await write_draft(
-            article.topic, article.language, evidence, analysis, requests=_requests(article), desk=desk
+            article.topic, article.language, evidence, analysis, requests=requests_of(article), desk=desk
         )
         await self._conclude(
             article,
@@ -154,7 +171,7 @@ class Legs:
         )
 
     async def _revise(self, article: Article, desk: Desk) -> None:
-        evidence, analysis = _plan(article)
+        evidence, analysis = plan_of(article)
         draft = DraftResult.model_validate(article.draft)
         revised = await revise_draft(
             article.topic,
@@ -162,10 +179,14 @@ class Legs:
             evidence,
             analysis,
             draft,
-            requests=_requests(article),
-            review=_review_of(article),
+            requests=requests_of(article),
+            review=review_of(article),
             desk=desk,
         )
+        if research_used_up(article, self._limits):
+            missing = "; ".join(questions_of(article))
+            note = say_plain(article.language, "not_researched", text=missing)
+            revised = revised.model_copy(update={"notes": [*revised.notes, note]})
         await self._conclude(
             article,
             desk,
@@ -177,7 +198,7 @@ class Legs:
         )
 
     async def _review(self, article: Article, desk: Desk) -> None:
-        evidence, analysis = _plan(article)
+        evidence, analysis = plan_of(article)
         draft = DraftResult.model_validate(article.draft)
         result = await review(
             article.topic,
@@ -185,57 +206,30 @@ class Legs:
             evidence,
             analysis,
             draft,
-            requests=_requests(article),
-            last=_review_of(article),
+            requests=requests_of(article),
+            last=review_of(article),
             desk=desk,
         )
-        versions = await self._articles.versions(article.id)
-        previous = DraftResult.model_validate(versions[-1]["draft"]) if versions else None
+        before = await self._last_shown(article)
 
         def conclusion(now: Article) -> Change:
-            number = now.version + 1
             reviewed = replace(now, review=result.model_dump(mode="json"), review_count=now.review_count + 1)
+            number = now.version + 1
             recorded = (number, self._models.reviewer.model_name, result.model_dump(mode="json"))
             if (kept := carry_on(now)) is not None:
                 return Change(
                     replace(reviewed, status=kept), why="requests were kept", take=True, review=recorded
                 )
-            to, stopped_by = self._after_review(reviewed, result)
+            to, stopped_by = after_review(reviewed, result.decision, self._limits)
             shown = replace(reviewed, status=to, stopped_by=stopped_by, version=number)
-            markdown = to_markdown(
-                draft, evidence.sources, language=now.language, on=datetime.now(UTC).date()
-            )
-            asks = to is Status.AWAITING_APPROVAL
-            return Change(
-                shown,
-                why=f"review {shown.review_count}: {result.decision}",
-                review=recorded,
-                version=NewVersion(
-                    number, draft.model_dump(mode="json"), markdown, word_count(draft.content)
-                ),
-                messages=[
-                    announcements.draft_file(shown, draft, markdown),
-                    announcements.draft(shown, draft, result, previous=previous, asks=asks),
-                ],
-            )
+            change = _showing(shown, draft, evidence, review=result, before=before)
+            return replace(change, why=f"review {shown.review_count}: {result.decision}", review=recorded)
 
         await self._conclude(article, desk, conclusion)
 
-    def _after_review(self, article: Article, result: ReviewResult) -> tuple[Status, str | None]:
-        """Supervised: people decide. Auto: the reviewer, up to the caps; with no research left it revises."""
-        if article.mode is Mode.SUPERVISED or result.decision == "approve":
-            return Status.AWAITING_APPROVAL, None
-        if article.review_count >= self._limits.max_reviews:
-            return Status.AWAITING_APPROVAL, "max_reviews"
-        if result.decision == "research":
-            if article.research_rounds < self._limits.max_research_rounds:
-                return Status.RESEARCHING, None
-            return Status.REVISING, "max_research_rounds"
-        return Status.REVISING, None
-
     async def _publish(self, article: Article, desk: Desk) -> None:
         draft = DraftResult.model_validate(article.draft)
-        review = _review_of(article)
+        review = review_of(article)
         file = await self._articles.message(announcements.file_key(article))
         params: dict[str, str | int] = {
             "version": article.version,
@@ -248,7 +242,10 @@ class Legs:
         text_key = "published"
         if open_issues:
             text_key = "published_over"
-            params["issues"] = "\n".join(f"🔴 {issue.description}" for issue in open_issues)
+            headings = [section.heading for section in draft.sections]
+            params["issues"] = "\n".join(
+                f"🔴 {section_mark(issue.section, headings)}{issue.description}" for issue in open_issues
+            )
         await self._conclude(
             article,
             desk,
@@ -261,8 +258,43 @@ class Legs:
 
     async def _fail(self, article: Article, desk: Desk, code: str, facts: Mapping[str, str]) -> None:
         """Keep what there is, say what happened and what to do; Retry starts this leg again."""
-        with contextlib.suppress(Moved):
-            await self._conclude(article, desk, lambda now: failed(now, code, facts))
+        await self._conclude(article, desk, lambda now: failed(now, code, facts))
+
+    async def _deliver(self, article: Article, desk: Desk, facts: Mapping[str, str]) -> None:
+        """The budget is used up: the best draft so far goes to people, with its open points.
+
+        Requests that were taken stay so: Retry, or the next revision, carries them out.
+        """
+        draft = draft_of(article)
+        assert draft is not None
+        evidence, _ = plan_of(article)
+        before = await self._last_shown(article)
+        gate = None
+        if draft == before:  # it was shown, and is asked about once more
+            gate = await self._articles.message(announcements.gate_key(article, "draft", article.version))
+        message = failure(article.language, "budget", facts)
+
+        def conclusion(now: Article) -> Change:
+            stopped = replace(
+                now,
+                status=Status.AWAITING_APPROVAL,
+                stopped_by="budget",
+                error=ArticleError(now.status, "budget", message),
+            )
+            note = announcements.note(stopped, f"failed:{now.moves}", "failed", {"message": message})
+            if gate is not None:
+                return Change(
+                    stopped, why="budget", messages=[note, announcements.asked_again(stopped, gate[0])]
+                )
+            shown = replace(stopped, version=now.version + 1, review=None)
+            change = _showing(shown, draft, evidence, review=None, before=before)
+            return replace(change, why="budget", messages=[note, *change.messages])
+
+        await self._conclude(article, desk, conclusion)
+
+    async def _last_shown(self, article: Article) -> DraftResult | None:
+        versions = await self._articles.versions(article.id)
+        return DraftResult.model_validate(versions[-1]["draft"]) if versions else None
 
     async def _conclude(self, article: Article, desk: Desk, conclusion: Callable[[Article], Change]) -> None:
         """Write what a leg found out; if somebody spoke meanwhile, conclude again with what was said.
@@ -271,7 +303,7 @@ class Legs:
         """
         now = article
         while True:
-            change = conclusion(replace(now, usage=_used(desk.usage)))
+            change = conclusion(replace(now, usage=desk.account.as_json()))
             status = announcements.status(change.after, max_reviews=self._limits.max_reviews)
             try:
                 await self._articles.save(now, replace(change, messages=[*change.messages, status]))
@@ -299,18 +331,36 @@ class Legs:
                     if not await self._articles.tell_progress(article, status):
                         return
 
-        usage = RunUsage(
-            requests=article.usage["requests"],
-            input_tokens=article.usage["input_tokens"],
-            output_tokens=article.usage["output_tokens"],
-        )
+        account = Account.of(article.usage, budget=self._budget, prices=self._prices)
         ticker = asyncio.create_task(show_progress())
         try:
-            yield Desk(models=self._models, search=self._search, usage=usage, progress=latest.append)
+            yield Desk(models=self._models, search=self._search, account=account, progress=latest.append)
         finally:
             ticker.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await ticker
+
+
+def _showing(
+    shown: Article,
+    draft: DraftResult,
+    evidence: ResearchResult,
+    *,
+    review: ReviewResult | None,
+    before: DraftResult | None,
+) -> Change:
+    """The draft that `shown.version` counts goes into the thread: its file, then what people decide on."""
+    markdown = to_markdown(draft, evidence.sources, language=shown.language, on=datetime.now(UTC).date())
+    asks = shown.status is Status.AWAITING_APPROVAL
+    return Change(
+        shown,
+        why="",
+        version=NewVersion(shown.version, draft.model_dump(mode="json"), markdown, word_count(draft.content)),
+        messages=[
+            announcements.draft_file(shown, draft, markdown),
+            announcements.draft(shown, draft, review, previous=before, asks=asks),
+        ],
+    )
 
 
 def failed(article: Article, code: str, facts: Mapping[str, str]) -> Change:
@@ -321,64 +371,6 @@ def failed(article: Article, code: str, facts: Mapping[str, str]) -> Change:
     why = "\n".join([code, *(facts[name] for name in ("code", "answer") if name in facts)])
     note = announcements.note(after, f"failed:{article.moves}", "failed", {"message": message})
     return Change(after, why=why, messages=[note])
-
-
-def _used(usage: RunUsage) -> dict[str, Any]:
-    return {
-        "requests": usage.requests,
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cost_usd": None,
-    }
-
-
-def _research_of(article: Article) -> ResearchResult | None:
-    return None if article.research is None else ResearchResult.model_validate(article.research)
-
-
-def _analysis_of(article: Article) -> AnalysisResult | None:
-    return None if article.analysis is None else AnalysisResult.model_validate(article.analysis)
-
-
-def _plan(article: Article) -> tuple[ResearchResult, AnalysisResult]:
-    """What an outline that was decided on rests on, and the outline."""
-    return ResearchResult.model_validate(article.research), AnalysisResult.model_validate(article.analysis)
-
-
-def _review_of(article: Article) -> ReviewResult | None:
-    return None if article.review is None else ReviewResult.model_validate(article.review)
-
-
-def _requests(article: Article) -> list[StandingRequest]:
-    """Every request of people so far, oldest first; those without an outcome are to be carried out now.
-
-    What was researched for somebody shall also show in the text: it is a request like any other.
-    """
-    return [
-        StandingRequest(
-            text=_asked_for(article, decision),
-            section=decision.section,
-            on=decision.on,
-            by=decision.by,
-            version=decision.version,
-            outcome=decision.outcome,
-        )
-        for decision in article.decisions
-        if decision.action in (Action.REVISE, Action.RESEARCH) and decision.state != "waiting"
-    ]
-
-
-def _asked_for(article: Article, decision: Decision) -> str:
-    if decision.action is Action.REVISE:
-        return decision.text
-    question = decision.text or "; ".join(missing_evidence(article))
-    return say_plain(article.language, "more_on", text=question)
-
-
-def _questions(article: Article) -> list[str]:
-    """What to look for beyond the topic: people's questions, else what reviewer or analyst miss."""
-    asked = [decision.text for decision in article.taken if decision.action is Action.RESEARCH]
-    return [text for text in asked if text] or missing_evidence(article)
 
 
 def _outcome(notes: Sequence[str]) -> str:

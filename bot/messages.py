@@ -5,12 +5,13 @@ they are sent. User ids are Slack's (`U…`); texts of people, models and docume
 text, made harmless by `blocks` and `render`, nowhere else.
 """
 
+from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from agents.contracts import OutlineSection, ReviewResult, Source
-from knowledge.article import Action, Mode, Status
+from knowledge.article import Action, Mode, On, Status
 from knowledge.language import Language
 
 
@@ -66,6 +67,14 @@ class Decided(BaseModel):
     by: str
 
 
+class Related(BaseModel):
+    """An article that was published on a similar topic."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    title: str
+    link: str
+
+
 class OutlineMessage(Message):
     """An outline for decision. `asks` is false where nobody is asked (auto mode): no buttons then."""
 
@@ -75,6 +84,7 @@ class OutlineMessage(Message):
     missing_evidence: list[str]
     sources: list[Source]
     notes: list[str]
+    published: list[Related] = []
     asks: bool
     decided: Decided | None
 
@@ -102,7 +112,7 @@ class DraftMessage(Message):
     changed_since: int | None  # the version before, or None for the first
     rearranged: bool = False  # sections were dropped, added or moved since then
     notes: list[str]
-    review: ReviewResult
+    review: ReviewResult | None  # None: the budget was used up before there was one
     asks: bool
     decided: Decided | None
     stopped_by: str | None
@@ -127,7 +137,52 @@ class NoteMessage(Message):
     to: str | None
 
 
+class DigestArticle(BaseModel):
+    """A published article as a digest lists it: title and description are Markdown."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    title: str
+    description: str
+    words: int
+    sources: int
+    drafts: int
+    requested_by: str
+    approved_by: str | None
+    thread: str | None
+    file: str | None
+
+
+class DigestWaiting(BaseModel):
+    """An article that waits for a decision."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    topic: str
+    on: On
+    version: int
+    since: datetime
+    requested_by: str
+    link: str | None
+
+
+class DigestMessage(BaseModel):
+    """What happened between two digests. Times have the offset of the digest's zone; `at` is "now"."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    kind: Literal["digest"] = "digest"
+    language: Language
+    start: datetime
+    end: datetime
+    at: datetime
+    articles: list[DigestArticle]
+    waiting: list[DigestWaiting]
+    failed: int
+    cancelled: int
+    tokens: int
+    cost_usd: float | None
+
+
 AnyMessage = Annotated[
-    StatusMessage | OutlineMessage | DraftMessage | FileMessage | NoteMessage, Field(discriminator="kind")
+    StatusMessage | OutlineMessage | DraftMessage | FileMessage | NoteMessage | DigestMessage,
+    Field(discriminator="kind"),
 ]
 MESSAGE: TypeAdapter[AnyMessage] = TypeAdapter(AnyMessage)

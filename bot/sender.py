@@ -10,7 +10,7 @@ from aiolimiter import AsyncLimiter
 from pydantic import ValidationError
 
 from bot.blocks import draw
-from bot.messages import MESSAGE, FileMessage, NoteMessage, StatusMessage
+from bot.messages import MESSAGE, DigestMessage, FileMessage, NoteMessage, StatusMessage
 from bot.slack import NotNow, Posted, Refused, SlackChannel
 from bot.texts import TextError
 from knowledge.outbox import Outbox, Unsent
@@ -96,12 +96,17 @@ class Sender:
             log.error("%s: Slack refused it: %s", head.key, error.code)
             await self._outbox.give_up(head, error.code)
             # An edit that is refused leaves what was there; only a message that never came stops an article.
-            if head.ts is None and (head.asks or head.message["kind"] in ("status", "file")):
+            if (
+                head.article_id is not None
+                and head.ts is None
+                and (head.asks or head.message["kind"] in ("status", "file"))
+            ):
                 await self._refused(head.article_id, error.code)
         else:
             # The ts first: words of people in the thread are understood by it.
             await self._outbox.sent(head, ts=posted.ts, permalink=posted.permalink)
-            if posted.ts is not None and head.ts is None and (head.asks or head.message["kind"] == "status"):
+            linked = head.asks or head.message["kind"] in ("status", "digest")
+            if linked and posted.ts is not None and head.ts is None:
                 await self._outbox.link(head, await self._slack.permalink(head.channel_id, posted.ts))
 
     async def _deliver(self, head: Unsent) -> Posted:
@@ -114,7 +119,7 @@ class Sender:
         except (ValidationError, TextError) as error:
             log.exception("%s cannot be drawn", head.key)
             raise Refused("cannot_be_drawn") from error
-        if head.thread_ts is None and not isinstance(message, StatusMessage):
+        if head.thread_ts is None and not isinstance(message, StatusMessage | DigestMessage):
             raise Refused("no_thread")  # the status message was refused: there is nowhere to speak
         if head.ts is not None:
             await self._slack.edit(head.channel_id, head.ts, drawn, key=head.key)

@@ -1,6 +1,7 @@
 """Settings, read once from the environment and `.env`."""
 
 import os
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Literal
@@ -9,7 +10,9 @@ from dotenv import load_dotenv
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from agents.prices import parse_prices
 from bot.decisions import Approvers, parse_approvers
+from bot.schedule import parse_cron, parse_timezone
 
 
 class SettingsError(Exception):
@@ -82,6 +85,33 @@ class Settings(BaseSettings):
     @classmethod
     def _known_approvers(cls, setting: str) -> str:
         parse_approvers(setting)
+        return setting
+
+    @field_validator("prices")
+    @classmethod
+    def _readable_prices(cls, setting: str | None) -> str | None:
+        parse_prices(setting)
+        return setting
+
+    @field_validator("digest_cron")
+    @classmethod
+    def _readable_cron(cls, setting: str) -> str:
+        parse_cron(setting)
+        return setting
+
+    @field_validator("digest_timezone")
+    @classmethod
+    def _known_timezone(cls, setting: str) -> str:
+        parse_timezone(setting)
+        return setting
+
+    @field_validator("digest_channel")
+    @classmethod
+    def _id_of_a_channel(cls, setting: str | None) -> str | None:
+        if setting is not None and re.fullmatch("[CGD][A-Z0-9]+", setting) is None:
+            raise ValueError(
+                "it has to be the id of a channel (C…), which its details in Slack show at the end"
+            )
         return setting
 
     @property

@@ -4,6 +4,7 @@ from bot.fitting import shorten
 from bot.messages import StatusMessage
 from bot.texts import say
 from knowledge.article import Status
+from knowledge.language import Language
 
 GLYPHS: dict[Status, str] = {
     Status.RESEARCHING: "◔",
@@ -105,11 +106,7 @@ def _facts(message: StatusMessage) -> list[str]:
         say(language, "part_drafts", drafts=message.version),
     ]
     if message.tokens:
-        tokens = say(language, "part_tokens", tokens=_rounded(message.tokens))
-        cost = message.cost_usd
-        facts.append(
-            tokens if cost is None else say(language, "part_cost", tokens=tokens, cost=_dollars(cost))
-        )
+        facts.append(spent(language, message.tokens, message.cost_usd))
     if message.approved_by is not None:
         facts.append(say(language, "part_approved_by", by=message.approved_by))
     return facts
@@ -129,6 +126,12 @@ def _elapsed(message: StatusMessage) -> list[str]:
         return []
     hours, minutes = divmod(minutes, 60)
     return [f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"]
+
+
+def spent(language: Language, tokens: int, cost_usd: float | None) -> str:
+    """ "84k tokens, $0.19"; without a price that is not known."""
+    said = say(language, "part_tokens", tokens=_rounded(tokens))
+    return said if cost_usd is None else say(language, "part_cost", tokens=said, cost=_dollars(cost_usd))
 
 
 def _dollars(cost: float) -> str:

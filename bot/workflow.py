@@ -10,6 +10,7 @@ from bot import announcements
 from bot.decisions import (
     Approvers,
     Keep,
+    Limits,
     Move,
     Person,
     Reply,
@@ -18,7 +19,7 @@ from bot.decisions import (
     may,
     near_miss,
 )
-from bot.legs import Limits, failed
+from bot.legs import failed
 from bot.messages import MESSAGE, Decided, DraftMessage, OutlineMessage
 from bot.replies import NearMiss, Talk, Word, read_reply
 from bot.texts import say
@@ -276,8 +277,10 @@ class Workflow:
         after = replace(article, status=move.to)
         if word.action is Action.APPROVE and move.on == "draft":
             after = replace(after, approved_by=user_id)
-        if article.status is Status.FAILED:
-            after = replace(after, error=None)
+        # What stopped the article is over; that an approved draft had been stopped stays in the record.
+        after = replace(after, error=None)
+        if word.action in (Action.REVISE, Action.RESEARCH, Action.RETRY):
+            after = replace(after, stopped_by=None)
         decision = NewDecision(
             on=move.on,
             action=word.action,

@@ -58,15 +58,17 @@ AT_WORK = frozenset(
 
 _STOPS = frozenset({Status.FAILED, Status.CANCELLED})
 
-# Which state may follow which. `failed` goes back only to the leg that failed, see `may_follow`.
+# Which state may follow which. `failed` goes back only to the leg that failed, see `may_follow`. Every
+# leg that has a draft behind it may end at its gate: the budget is used up, and people have the last word.
 FOLLOWS: dict[Status, frozenset[Status]] = {
-    Status.RESEARCHING: _STOPS | {Status.OUTLINING},
+    Status.RESEARCHING: _STOPS | {Status.OUTLINING, Status.AWAITING_APPROVAL},
     Status.OUTLINING: _STOPS
-    | {Status.AWAITING_OUTLINE, Status.RESEARCHING, Status.OUTLINING, Status.REVISING, Status.WRITING},
+    | {Status.AWAITING_OUTLINE, Status.RESEARCHING, Status.OUTLINING, Status.REVISING, Status.WRITING}
+    | {Status.AWAITING_APPROVAL},
     Status.AWAITING_OUTLINE: _STOPS | {Status.WRITING, Status.OUTLINING, Status.RESEARCHING},
     Status.WRITING: _STOPS | {Status.REVIEWING},
     Status.REVIEWING: _STOPS | {Status.AWAITING_APPROVAL, Status.REVISING, Status.RESEARCHING},
-    Status.REVISING: _STOPS | {Status.REVIEWING},
+    Status.REVISING: _STOPS | {Status.REVIEWING, Status.AWAITING_APPROVAL},
     Status.AWAITING_APPROVAL: _STOPS | {Status.PUBLISHING, Status.REVISING, Status.RESEARCHING},
     # Past the approval there is no way back but failing to deliver.
     Status.PUBLISHING: frozenset({Status.PUBLISHED, Status.FAILED}),
@@ -78,7 +80,11 @@ FOLLOWS: dict[Status, frozenset[Status]] = {
 
 @dataclass(frozen=True, slots=True)
 class ArticleError:
-    """Why an article failed: the leg, a stable code, and the sentence people were shown."""
+    """Why a leg could not end: which, a stable code, and the sentence people were shown.
+
+    Retry starts it anew. The article has failed; or, where only the budget was used up, it waits for a word
+    on the draft that there is.
+    """
 
     leg: Status
     code: str
@@ -156,6 +162,8 @@ class Article:
 
 def may_follow(article: Article, to: Status) -> bool:
     """Whether `to` may follow the article's state; a failed one goes back only to where it failed."""
-    if article.status is Status.FAILED and to is not Status.CANCELLED:
-        return article.error is not None and to is article.error.leg
+    if article.error is not None and to is article.error.leg:
+        return True
+    if article.status is Status.FAILED:
+        return to is Status.CANCELLED
     return to in FOLLOWS[article.status]

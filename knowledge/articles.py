@@ -16,11 +16,8 @@ from knowledge.changes import (
     Outgoing,
 )
 from knowledge.database import Connection, Pool
+from knowledge.leg_jobs import defer_leg
 from knowledge.rows import article_of, decision_of, error_json
-
-# The one procrastinate task that works on articles; `bot.jobs` registers it under this name.
-LEG_TASK = "copydesk.leg"
-QUEUE = "articles"
 
 NO_USAGE: Mapping[str, Any] = {"requests": 0, "input_tokens": 0, "output_tokens": 0, "cost_usd": None}
 
@@ -57,7 +54,7 @@ class Articles:
                 dict(NO_USAGE),
             )
             await _record_move(connection, article_id, None, Status.RESEARCHING, "requested")
-            await _defer_leg(connection, article_id, moves=1)
+            await defer_leg(connection, article_id, moves=1)
             article = await _read(connection, article_id)
             await _put_out(connection, article_id, first_messages(article))
             return article
@@ -152,7 +149,7 @@ class Articles:
                 if after.status is Status.CANCELLED and old_job is not None:
                     await connection.execute("select procrastinate_cancel_job_v1($1, true, false)", old_job)
                 if after.status in AT_WORK:
-                    await _defer_leg(connection, before.id, moves=before.moves + 1)
+                    await defer_leg(connection, before.id, moves=before.moves + 1)
                 if before.status is Status.FAILED:
                     # Retry is for what Slack refused, too.
                     await connection.execute(
@@ -163,6 +160,15 @@ class Articles:
                     )
             await _put_out(connection, before.id, change.messages)
             return await _read(connection, before.id)
+
+    async def spent(self, article: Article, usage: Mapping[str, Any]) -> None:
+        """Keep the account of a leg that wrote nothing: the article was cancelled, or moved, meanwhile."""
+        await self._pool.execute(
+            "update articles set usage = $2 where id = $1 and (usage->>'requests')::integer < $3",
+            article.id,
+            dict(usage),
+            usage["requests"],
+        )
 
     async def tell(self, article: Article, message: Outgoing, *, claims: Sequence[str] = ()) -> None:
         """Put a message out that changes nothing of the article; raises `AlreadyHeard`."""
@@ -180,24 +186,6 @@ class Articles:
                 return False
             await _put_out(connection, article.id, [message])
             return True
-
-    async def free_ended_legs(self, *, seconds: int) -> list[int]:
-        """End jobs of legs whose article moved on `seconds` ago; returns their ids.
-
-        Such a leg has written its end, but its job still counts as running (the database went away in
-        between), and its lock would hold back all that follows for the article.
-        """
-        rows = await self._pool.fetch(
-            """
-            select j.id, procrastinate_finish_job_v1(j.id, 'succeeded', false)
-            from procrastinate_jobs j join articles a on a.id = (j.args->>'article_id')::integer
-            where j.task_name = $1 and j.status = 'doing' and (j.args->>'moves')::integer < a.moves
-              and a.updated_at < now() - make_interval(secs => $2)
-            """,
-            LEG_TASK,
-            seconds,
-        )
-        return [row["id"] for row in rows]
 
     async def posting_in(self, channel_id: str) -> bool:
         """Whether an article or a question to people is on its way to this channel: in Slack, perhaps, but
@@ -354,23 +342,6 @@ async def _record_version(connection: Connection, article_id: int, version: NewV
         version.markdown,
         hashlib.sha256(version.markdown.encode()).hexdigest(),
         version.words,
-    )
-
-
-async def _defer_leg(connection: Connection, article_id: int, *, moves: int) -> None:
-    """Queue the next leg in this very transaction: it starts if, and only if, the move is committed."""
-    await connection.execute(
-        """
-        update articles set job_id = (procrastinate_defer_jobs_v1(array[row(
-            $2::text, $3::text, 0, 'article:' || $1, null,
-            jsonb_build_object('article_id', $1::integer, 'moves', $4::integer), null
-        )::procrastinate_job_to_defer_v1]))[1]
-        where id = $1
-        """,
-        article_id,
-        QUEUE,
-        LEG_TASK,
-        moves,
     )
 
 

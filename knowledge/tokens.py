@@ -77,8 +77,13 @@ def tokens(text: str) -> list[str]:
 
 def says_something(query: str) -> bool:
     """False for a query of punctuation, emoji or function words alone: these find everything or nothing."""
-    plain = unicodedata.normalize("NFKC", query)
-    return bool(tokens(_CJK_FUNCTION_WORDS.sub(" ", plain)))
+    return bool(content_terms(query))
+
+
+def content_terms(text: str) -> frozenset[str]:
+    """What a short text is about: its terms without function words and question words."""
+    plain = _CJK_FUNCTION_WORDS.sub(" ", unicodedata.normalize("NFKC", text))
+    return frozenset(tokens(plain))
 
 
 @lru_cache(maxsize=200_000)

@@ -30,7 +30,19 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "desk")
 
 # Removed on import, so that no module, session fixture or child process of a test sees them either.
 PREFIXES_OF_THIS_MACHINE = (
-    *("COPYDESK_", "SLACK_", "OPENAI_", "ANTHROPIC_", "GOOGLE_", "GEMINI_", "DEEPSEEK_", "OTEL_", "PG"),
+    *(
+        "COPYDESK_",
+        "SLACK_",
+        "OPENAI_",
+        "ANTHROPIC_",
+        "GOOGLE_",
+        "GEMINI_",
+        "DEEPSEEK_",
+        "OLLAMA_",
+        "VLLM_",
+        "OTEL_",
+        "PG",
+    ),
     *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"),
 )
 NAMES_OF_THIS_MACHINE = ("DATABASE_URL", "PORT", "LOG_LEVEL")

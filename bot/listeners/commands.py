@@ -26,26 +26,34 @@ LISTED = 20
 
 
 def register(
-    app: AsyncApp, workflow: Workflow, articles: Articles, background: Background, *, mode: Mode
+    app: AsyncApp,
+    workflow: Workflow,
+    articles: Articles,
+    background: Background,
+    *,
+    mode: Mode,
+    language: Language | None,
 ) -> None:
+    """`language` is the one that is set for all articles; None = each speaks its topic's."""
+
     @app.command("/article")
     async def article_command(ack: AsyncAck, command: dict[str, Any], respond: AsyncRespond) -> None:
         text = command.get("text", "")
-        language = topic_language(text)
+        spoken = language or topic_language(text)
 
         async def fault() -> None:
-            await respond(text=say(language, "not_written_down"), response_type="ephemeral")
+            await respond(text=say(spoken, "not_written_down"), response_type="ephemeral")
 
         match read_command(text):
             case Help():
-                await ack(text=help_text(language))
+                await ack(text=help_text(spoken))
             case BadCommand(key, params):
-                await ack(text=say(language, key, **params))
+                await ack(text=say(spoken, key, **params))
             case ListArticles() | ShowStatus() as which:
                 await ack()
                 in_work = isinstance(which, ShowStatus)
                 background.start(
-                    _list(articles, language, command["team_id"], respond, in_work=in_work), on_fault=fault
+                    _list(articles, spoken, command["team_id"], respond, in_work=in_work), on_fault=fault
                 )
             case CancelArticle(article_id):
                 await ack()
@@ -54,7 +62,7 @@ def register(
                 await ack()
                 requested = Requested(
                     topic=topic,
-                    language=topic_language(topic),
+                    language=language or topic_language(topic),
                     mode=Mode.AUTO if auto else mode,
                     anyway=False,
                     team_id=command["team_id"],

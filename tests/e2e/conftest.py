@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pydantic_ai.models
 import pytest
 
 from bot.app import open_knowledge
@@ -10,6 +11,8 @@ from bot.demo import DemoSettings
 from bot.local_slack.server import LocalSlack
 from bot.manifest import bot_events, bot_scopes
 from tests.e2e.desk import Desk
+from tests.editorial_office import Office
+from tests.scripted_openai.server import ScriptedOpenAI
 
 
 @pytest.fixture
@@ -35,3 +38,14 @@ async def desk(dsn: str, tmp_path: Path, pytestconfig: pytest.Config) -> AsyncIt
             # While no bot was connected Slack keeps what happened for later; the rest were late answers.
             assert [failure for failure in slack.ack_failures if failure.reason != "no_connection"] == []
             assert slack.complaints == []
+
+
+@pytest.fixture
+async def host(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ScriptedOpenAI]:
+    """A model host that the environment names; its script is `host.answer`."""
+    monkeypatch.setattr(pydantic_ai.models, "ALLOW_MODEL_REQUESTS", True)  # to this machine alone
+    async with ScriptedOpenAI(Office(), models=("gpt-4.1-mini",)) as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", running.api_key)
+        yield running
+        assert running.refusals == []

@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from typing import Any
 
 from bot import app
 from bot.app import Knowledge
@@ -108,6 +109,24 @@ class Desk:
                 if article is not None and (not reached or article.status in reached):
                     return article
                 await asyncio.sleep(0.02)
+
+    async def usage(self, article: Article, *, requests: int) -> dict[str, Any]:
+        """The article's account, once it counts that many calls: a leg that is cut off writes it last."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                now = await self.knowledge.articles.get(article.id)
+                assert now is not None
+                if now.usage["requests"] >= requests:
+                    return now.usage
+                await asyncio.sleep(0.02)
+
+    async def vectors(self) -> None:
+        """Until every passage has its vector."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                if await self.knowledge.without_vector() == 0:
+                    return
+                await asyncio.sleep(0.05)
 
     def thread(self, parent: Message) -> list[Message]:
         return self.slack.thread(self.channel, parent.ts)

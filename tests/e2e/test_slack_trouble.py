@@ -8,7 +8,7 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.blocks import Drawn
-from bot.legs import Limits
+from bot.decisions import Limits
 from bot.local_slack.workspace import Member, Message
 from bot.slack import NotNow, SlackChannel, slack_client
 from bot.workflow import Said, Workflow

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from pydantic_ai.usage import RunUsage
 
+from agents.account import Account
 from agents.analyst import analyse
 from agents.citations import cited_ids, without_citations
 from agents.contracts import AnalysisResult, DraftResult, ResearchResult, ReviewResult
@@ -58,7 +58,7 @@ class Bench:
     ) -> AnalysisResult:
         language = language_of(found.topic)
         return await analyse(
-            found.topic, language, found, requests=requests, previous=previous, desk=self.desk
+            found.topic, language, found, requests=requests, previous=previous, published=[], desk=self.desk
         )
 
     async def write(self, found: ResearchResult, analysis: AnalysisResult) -> DraftResult:
@@ -89,7 +89,7 @@ class Bench:
 
 def desk_on(pool: Pool) -> Bench:
     told: list[AgentProgress] = []
-    return Bench(Desk(models_from(None), Search(pool, None), RunUsage(), told.append), told)
+    return Bench(Desk(models_from(None), Search(pool, None), Account(), told.append), told)
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ async def test_progress_and_usage_are_told(bench: Bench) -> None:
         sections_done=len(analysis.outline), sections=len(analysis.outline)
     )
     # Four steps of research, the formatter, the analysis, the title page and each section.
-    assert bench.desk.usage.requests == 4 + 1 + 1 + 1 + len(analysis.outline)
+    assert bench.desk.account.requests == 4 + 1 + 1 + 1 + len(analysis.outline)
 
 
 @pytest.mark.parametrize(

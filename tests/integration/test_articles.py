@@ -1,6 +1,7 @@
 """One transaction for row, decision, job and message; compare-and-set; claims."""
 
 import asyncio
+import json
 import math
 from dataclasses import replace
 from datetime import timedelta
@@ -21,6 +22,7 @@ from knowledge.changes import (
     Outgoing,
 )
 from knowledge.database import Pool
+from knowledge.leg_jobs import free_ended_legs
 from knowledge.outbox import Outbox
 
 NEW = NewArticle(
@@ -289,10 +291,10 @@ async def test_a_leg_that_ended_without_a_word_to_its_queue_is_freed(pool: Pool)
     articles = Articles(pool)
     article = await articles.add(NEW, first_messages=first)
     await pool.execute("update procrastinate_jobs set status = 'doing'")
-    assert await articles.free_ended_legs(seconds=0) == []  # it is at work
+    assert await free_ended_legs(pool, seconds=0) == []  # it is at work
     await articles.save(article, Change(replace(article, status=Status.OUTLINING), why="found"))
-    assert await articles.free_ended_legs(seconds=60) == []  # it may be on its way to say so
-    assert len(await articles.free_ended_legs(seconds=0)) == 1
+    assert await free_ended_legs(pool, seconds=60) == []  # it may be on its way to say so
+    assert len(await free_ended_legs(pool, seconds=0)) == 1
     assert [status for status, _, _ in await jobs(pool)] == ["succeeded", "todo"]
 
 
@@ -355,3 +357,24 @@ async def test_a_leg_at_work_is_told_to_stop_when_its_article_is_cancelled(pool:
     await pool.execute("update procrastinate_jobs set status = 'doing'")  # as a worker that took it
     await articles.save(article, Change(replace(article, status=Status.CANCELLED), why="cancel"))
     assert await pool.fetchval("select abort_requested from procrastinate_jobs")
+
+
+async def test_the_next_leg_is_announced_once_the_one_before_has_ended(pool: Pool) -> None:
+    articles = Articles(pool)
+    article = await articles.add(NEW, first_messages=first)
+    announced: asyncio.Queue[int] = asyncio.Queue()
+    async with pool.acquire() as connection, asyncio.timeout(10):
+        await connection.add_listener(
+            "procrastinate_any_queue_v1",
+            lambda *event: announced.put_nowait(json.loads(str(event[3]))["job_id"]),
+        )
+        await pool.execute("update procrastinate_jobs set status = 'doing'")
+        await articles.save(article, Change(replace(article, status=Status.OUTLINING), why="found"))
+        rows = await pool.fetch("select id from procrastinate_jobs order by id")
+        ended, following = [row["id"] for row in rows]
+        # While the first still holds the lock nobody can take the second: this one is heard in vain.
+        assert await announced.get() == following
+        assert announced.empty()
+        await pool.execute("select procrastinate_finish_job_v1($1, 'succeeded', true)", ended)
+        assert await announced.get() == following
+        await connection.reset()

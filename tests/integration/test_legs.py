@@ -10,9 +10,11 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
+from agents.account import Budget
 from agents.models import Models, models_from
 from agents.offline.model import OfflineModel
-from bot.legs import Legs, Limits
+from bot.decisions import Limits
+from bot.legs import Legs
 from knowledge.article import Action, Article, Mode, On, Status
 from knowledge.articles import Articles
 from knowledge.changes import Change, NewArticle, NewDecision
@@ -20,6 +22,7 @@ from knowledge.database import Pool
 from knowledge.documents import Documents
 from knowledge.language import Language
 from knowledge.search import Search
+from knowledge.similar import SimilarArticles
 
 SAMPLE = Path(__file__).parents[2] / "knowledge" / "sample"
 LIMITS = Limits(max_reviews=3, max_research_rounds=2)
@@ -56,6 +59,7 @@ class Stage:
 
     def __init__(self, pool: Pool) -> None:
         self.articles = Articles(pool)
+        self._similar = SimilarArticles(pool)
         self._search = Search(pool, None)
 
     async def start(self, language: Language = "en") -> Article:
@@ -69,7 +73,15 @@ class Stage:
 
     async def work(self, article: Article, models: Models | None = None) -> Article:
         """The leg that `article` is in."""
-        legs = Legs(self.articles, self._search, models or models_from(None), LIMITS)
+        legs = Legs(
+            self.articles,
+            self._similar,
+            self._search,
+            models or models_from(None),
+            LIMITS,
+            budget=Budget(),
+            prices={},
+        )
         await legs.work(article.id, article.moves)
         return await self.now(article)
 

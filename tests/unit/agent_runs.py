@@ -2,11 +2,17 @@
 
 from agents.analyst import analyse
 from agents.contracts import AnalysisResult, DraftResult, ResearchResult, ReviewResult
-from agents.desk import Desk
+from agents.desk import Desk, PublishedBefore
 from agents.researcher import research
 from agents.reviewer import review
 from agents.writer import revise_draft, write_draft
+from knowledge.language import Language
 from tests.unit.password_article import Example
+
+PUBLISHED: dict[Language, PublishedBefore] = {
+    "en": PublishedBefore("What bcrypt costs per login", "How the work factor sets the time of a login."),
+    "zh": PublishedBefore("一次 bcrypt 登录要花多少时间", "工作因子如何决定登录耗时。"),
+}
 
 
 async def run_research(example: Example, desk: Desk, *questions: str) -> ResearchResult:
@@ -23,6 +29,7 @@ async def run_analysis(example: Example, desk: Desk) -> AnalysisResult:
         example.research,
         requests=example.requests,
         previous=example.analysis,
+        published=[PUBLISHED[example.language]],
         desk=desk,
     )
 

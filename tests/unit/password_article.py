@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from asyncpg import create_pool
 from pydantic_ai.models import Model
-from pydantic_ai.usage import RunUsage
 
+from agents.account import Account
 from agents.contracts import (
     AnalysisResult,
     DraftResult,
@@ -173,7 +173,11 @@ def chinese() -> Example:
         "zh",
     )
     settings = _passage(
-        2, 21, "Choosing parameters", "OWASP asks for at least 19 MiB of memory and 2 iterations.", "en"
+        2,
+        21,
+        "Choosing Argon2id parameters",
+        "OWASP asks for at least 19 MiB of memory and 2 iterations.",
+        "en",
     )
     research = ResearchResult(
         topic="Go 后端为什么应该从 MD5 迁移到 Argon2id？",
@@ -186,7 +190,7 @@ def chinese() -> Example:
                 "OWASP asks for at least 19 MiB of memory and 2 iterations.",
             ),
         ],
-        sources=[_source(1, "为什么 MD5 不安全"), _source(2, "Choosing parameters")],
+        sources=[_source(1, "为什么 MD5 不安全"), _source(2, "Choosing Argon2id parameters")],
         gaps=["没有找到生产环境的登录延迟。"],
         summary="MD5 太快；Argon2id 消耗内存。",
         passages=[speed, settings],
@@ -241,6 +245,6 @@ def desk_with(model: Model, *, told: list[AgentProgress] | None = None) -> Desk:
     return Desk(
         models=Models(research=model, formatter=model, analysis=model, writer=model, reviewer=model),
         search=Search(pool, None),
-        usage=RunUsage(),
+        account=Account(),
         progress=(told if told is not None else []).append,
     )

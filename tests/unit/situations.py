@@ -9,7 +9,8 @@ from knowledge.article import Action, Article, ArticleError, Decision, Mode, On,
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
 OUTLINE = {"outline": [{"heading": "A"}, {"heading": "B"}, {"heading": "C"}], "missing_evidence": ["latency"]}
 DRAFT = {"sections": [{"heading": "A"}, {"heading": "B"}]}
-REVIEW = {"decision": "revise", "issues": [{"description": "the unit is missing"}]}
+ISSUE = {"severity": "high", "description": "the unit is missing", "suggested_fix": "say MiB", "section": "A"}
+REVIEW = {"decision": "revise", "issues": [ISSUE]}
 
 
 def decision(
@@ -65,6 +66,11 @@ SITUATIONS = {
     "researching for a draft": make(Status.RESEARCHING, draft_phase=True),
     "outlining for a draft": make(Status.OUTLINING, draft_phase=True),
     "publishing": make(Status.PUBLISHING, draft_phase=True),
+    "at a draft, the budget used up": replace(
+        make(Status.AWAITING_APPROVAL, draft_phase=True),
+        stopped_by="budget",
+        error=ArticleError(Status.REVISING, "budget", "…"),
+    ),
     "published": make(Status.PUBLISHED, draft_phase=True),
     "cancelled": make(Status.CANCELLED, draft_phase=True),
     "failed while outlining": failed_in(Status.OUTLINING),

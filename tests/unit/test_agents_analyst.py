@@ -44,7 +44,13 @@ async def test_three_sections_are_wanted_unless_people_ask_for_less() -> None:
     short = with_outline(("One", ["S1"]), ("Two", ["S2"]))
     scripted = Scripted(return_analysis=[short, ANALYSIS])
     fresh = await analyse(
-        example.topic, "en", example.research, requests=[], previous=None, desk=desk_with(scripted.model)
+        example.topic,
+        "en",
+        example.research,
+        requests=[],
+        previous=None,
+        published=[],
+        desk=desk_with(scripted.model),
     )
     assert len(fresh.outline) == 3
     assert "at least 3 sections" in scripted.refusals[0]
@@ -57,6 +63,7 @@ async def test_three_sections_are_wanted_unless_people_ask_for_less() -> None:
         example.research,
         requests=asked,
         previous=example.analysis,
+        published=[],
         desk=desk_with(scripted.model),
     )
     assert len(shorter.outline) == 2
@@ -82,7 +89,7 @@ async def test_an_answer_that_stays_wrong_is_kept_raw() -> None:
         await run_analysis(english(), desk)
     assert failed.value.code == "bad_answer"
     assert '"S9"' in failed.value.facts["answer"]
-    assert desk.usage.requests == 3
+    assert desk.account.requests == 3
 
 
 @pytest.mark.parametrize("example", [english(), chinese()], ids=["en", "zh"])

@@ -1,5 +1,6 @@
 """The writer: sections from their own evidence, joined by code; a revision touches what it must."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -207,7 +208,17 @@ async def test_a_bare_revise_applies_the_issues_of_the_review() -> None:
 async def test_a_request_in_words_does_not_apply_the_review() -> None:
     scripted = Scripted()
     await revise(english(), scripted, asks("say MiB", 2), review=True)
-    assert "The number of digests is missing." not in scripted.texts("return_plan")[0]
+    for text in [*scripted.texts("return_plan"), *scripted.texts("return_section")]:
+        assert 'section="all" state="open">\n<text>The title promises a move.</text>' in text
+        assert not re.search('<issue [^>]*state="now"', text)
+
+
+async def test_a_bare_request_applies_the_review() -> None:
+    scripted = Scripted()
+    await revise(english(), scripted, asks(""), review=True)
+    for text in [*scripted.texts("return_plan"), *scripted.texts("return_section")]:
+        assert '<issue severity="high" section="1" state="now">' in text
+        assert 'state="open"' not in text
 
 
 async def test_every_writer_knows_what_people_asked_before() -> None:

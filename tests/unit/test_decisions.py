@@ -113,6 +113,13 @@ publishing
     cancel          = publishing_now
     retry           = publishing_now
     status          = line_publishing 3
+at a draft, the budget used up
+    approve         -> publishing
+    revise: T       -> revising
+    research: T     -> researching
+    cancel          -> cancelled
+    retry           -> revising
+    status          = line_awaiting_approval 3
 published
     approve         = already_published
     revise          = is_published_what_can_be_done
@@ -348,12 +355,18 @@ def test_the_bare_word_needs_something_to_go_by() -> None:
         assert decide(article, Word(Action.RESEARCH, "", None), current(article)) == Reply("what_to_research")
 
 
+def issue(severity: str, description: str) -> dict[str, str]:
+    return {"severity": severity, "description": description, "suggested_fix": "→"}
+
+
 def test_missing_evidence_is_the_reviewers_when_the_reviewer_asks() -> None:
     at_draft = SITUATIONS["at the draft"]
     assert missing_evidence(at_draft) == ["latency"]
-    asks = {"decision": "research", "issues": [{"description": "测得的登录延迟"}, {"description": "費用"}]}
-    assert missing_evidence(replace(at_draft, review=asks)) == ["测得的登录延迟", "費用"]
-    assert missing_evidence(replace(at_draft, analysis=None)) == ["the unit is missing"]
+    asks = {"decision": "research", "issues": [issue("high", "测得的登录延迟"), issue("low", "費用")]}
+    assert missing_evidence(replace(at_draft, review=asks)) == ["测得的登录延迟 →"]
+    asks = {"decision": "research", "issues": [issue("medium", "测得的登录延迟"), issue("low", "費用")]}
+    assert missing_evidence(replace(at_draft, review=asks)) == ["测得的登录延迟 →", "費用 →"]
+    assert missing_evidence(replace(at_draft, analysis=None)) == ["the unit is missing say MiB"]
     assert missing_evidence(replace(at_draft, analysis=None, review=None)) == []
 
 

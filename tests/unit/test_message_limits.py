@@ -17,6 +17,9 @@ from bot.local_slack.limits import check_message
 from bot.local_slack.plain_text import pings
 from bot.messages import (
     Decided,
+    DigestArticle,
+    DigestMessage,
+    DigestWaiting,
     DraftMessage,
     NoteMessage,
     OutlineMessage,
@@ -136,13 +139,35 @@ notes = st.builds(
     ),
     foreign,
 )
+links = st.one_of(st.none(), foreign, st.just("https://x.test/" + "a" * 1900))
+digests = st.builds(
+    DigestMessage,
+    language=languages,
+    articles=many(
+        st.builds(
+            DigestArticle,
+            title=foreign,
+            description=foreign,
+            words=counts,
+            requested_by=somebody,
+            approved_by=st.one_of(st.none(), somebody),
+            thread=links,
+            file=links,
+        )
+    ),
+    waiting=many(st.builds(DigestWaiting, topic=foreign, requested_by=somebody, link=links)),
+    failed=counts,
+    cancelled=counts,
+    tokens=counts,
+    cost_usd=st.one_of(st.none(), st.floats(0, 10**6)),
+)
 OURS = {"@UANA", "@UBO"}
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.one_of(statuses, outlines, drafts, notes))
+@given(st.one_of(statuses, outlines, drafts, notes, digests))
 def test_any_message_is_one_that_slack_takes_and_pings_only_whom_we_mean(
-    message: StatusMessage | OutlineMessage | DraftMessage | NoteMessage,
+    message: StatusMessage | OutlineMessage | DraftMessage | NoteMessage | DigestMessage,
 ) -> None:
     drawn = draw(message)
     check_message(drawn.text, drawn.blocks, longest_text=3_999)

@@ -61,6 +61,10 @@ def test_the_level_of_the_log_may_be_written_small(monkeypatch: pytest.MonkeyPat
         ("COPYDESK_BUDGET_TOKENS", "unlimited"),
         ("COPYDESK_BUDGET_USD", "-1"),
         ("COPYDESK_LANGUAGE", "klingon"),
+        ("COPYDESK_PRICES", "my-model: cheap"),
+        ("COPYDESK_DIGEST_CHANNEL", "#articles"),
+        ("COPYDESK_DIGEST_CRON", "0 9 * * 1"),
+        ("COPYDESK_DIGEST_TIMEZONE", "Europe/Lutetia"),
         ("LOG_LEVEL", "LOUD"),
     ],
 )

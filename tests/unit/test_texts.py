@@ -48,7 +48,7 @@ def test_chinese_and_japanese_texts_are_not_the_english_ones() -> None:
 
 def test_every_text_that_the_code_names_exists() -> None:
     said = r'(?<![.\w])say(?:_plain|_elements)?\(\s*[\w."]+,\s*'
-    call = re.compile(rf'(?:{said}|(?:Reply|BadCommand)\(\s*|_labelled\(language, )"(\w+)"')
+    call = re.compile(rf'(?:{said}|(?:Reply|BadCommand)\(\s*|labelled\(language, )"(\w+)"')
     named = {key for path in BOT.rglob("*.py") for key in call.findall(path.read_text(encoding="utf-8"))}
     assert "not_full_member" in named
     assert named <= set(TEXTS)
