@@ -12,7 +12,7 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup setup-dev demo run test check format lock
+.PHONY: help setup setup-dev demo run test check bench format lock
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,10 @@ check: setup-dev ## format, lint, types, and which package may import which
 	@$(BIN)/ruff check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+bench: setup-dev ## calls, tokens, time and acks, measured and written into docs/benchmarks.md (5 minutes)
+	@$(BIN)/python -m bench.first_draft --write
+	@$(BIN)/python -m bench.acks --write
 
 format: setup-dev ## put imports and layout in order
 	@$(BIN)/ruff check --fix

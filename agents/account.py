@@ -1,7 +1,6 @@
 """What an article has used so far, what that cost, and the budget that stops the next call."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -22,11 +21,7 @@ from pydantic_ai.usage import RequestUsage
 
 from agents.errors import AgentError
 from agents.prices import Prices, cost
-
-# Scripts in which a token is about one character; of the others it is about four.
-_DENSE = re.compile(
-    "[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff01-\uffee\U00020000-\U0003ffff]"
-)
+from agents.size import tokens_of
 
 
 @dataclass(frozen=True)
@@ -106,7 +101,7 @@ class Account:
         if usage.unmeasured_requests or (over_the_wire and not usage.total_tokens):
             usage = RequestUsage(
                 input_tokens=_tokens_of_request(request.messages, request.model_request_parameters),
-                output_tokens=_tokens(_texts_of_response(response)),
+                output_tokens=tokens_of("".join(_texts_of_response(response))),
             )
             self.estimated_requests += 1
         self.requests += 1
@@ -157,13 +152,6 @@ def _rounded(usd: Decimal | None) -> float | None:
     return None if usd is None else round(float(usd), 6)
 
 
-def _tokens(texts: Sequence[str]) -> int:
-    """An estimate for any tokenizer: a token for each character of a dense script, else for each four."""
-    text = "".join(texts)
-    dense = len(_DENSE.findall(text))
-    return dense + (len(text) - dense + 3) // 4
-
-
 def _tokens_of_request(messages: Sequence[ModelMessage], parameters: ModelRequestParameters) -> int:
     tools = [*parameters.function_tools, *parameters.output_tools]
     texts = [json.dumps([tool.name, tool.description, tool.parameters_json_schema]) for tool in tools]
@@ -180,7 +168,7 @@ def _tokens_of_request(messages: Sequence[ModelMessage], parameters: ModelReques
                 texts.append(content)
             else:
                 texts.append(str(content))
-    return _tokens([instructions, *texts])
+    return tokens_of("".join([instructions, *texts]))
 
 
 def _texts_of_response(response: ModelResponse) -> list[str]:

@@ -15,6 +15,7 @@ from agents.desk import StandingRequest
 from agents.headings import parts
 from agents.prompt import element, harmless, tag
 from agents.quotes import find
+from agents.size import tokens_of
 from knowledge.tokens import tokens
 
 
@@ -23,7 +24,7 @@ def evidence(
 ) -> str:
     """Sources with their findings; of all, or of those named.
 
-    `texts` is how many characters of passages go with them: first those with findings, then the others by the
+    `texts` is how many tokens of passages go with them: first those with findings, then the others by the
     words that they share with `about`. A finding whose passage has no room brings its quote instead.
     """
     findings: dict[int, list[Finding]] = {}
@@ -104,11 +105,11 @@ def _passage(passage: SourcePassage, findings: Sequence[Finding], with_text: boo
     for finding in findings:
         # A quote that says what the claim says, or stands in the text, is not said twice.
         shows_quote = not with_text and finding.quote != finding.claim
-        below = _heading_above(finding, passage)
+        below = "" if with_text else _heading_above(finding, passage)
         elements.append(
             element(
                 "finding",
-                tag("heading", below) if below and not with_text else "",
+                tag("heading", below) if below else "",
                 tag("claim", finding.claim),
                 tag("quote", finding.quote) if shows_quote else "",
                 confidence=finding.confidence,
@@ -132,7 +133,7 @@ def _with_text(
 
     chosen: set[int] = set()
     for passage in sorted(passages, key=rank):
-        limit -= len(harmless(passage.text))
+        limit -= tokens_of(harmless(passage.text))
         if limit < 0:
             break
         chosen.add(passage.chunk_id)

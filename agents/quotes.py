@@ -3,6 +3,7 @@
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from agents.contracts import SourcePassage
 
@@ -41,13 +42,7 @@ def find(quote: str, text: str) -> tuple[int, int] | None:
     White space counts nowhere, since a line break in Chinese or Japanese stands for none and in English for
     one. Quotation marks around the whole and dots of omission at its ends are not part of a quote.
     """
-    folded: list[str] = []
-    origins: list[int] = []  # for each folded character, the place of the character it was made from
-    for at, character in enumerate(text):
-        for piece in _folded(character):
-            folded.append(piece)
-            origins.append(at)
-    whole = "".join(folded)
+    whole, origins = _folded_text(text)
     said = "".join(_folded(character) for character in quote)
     for wanted in (said, bare := said.strip(_QUOTATION_MARKS), bare.strip(".").strip(_QUOTATION_MARKS)):
         if len(wanted) < _SHORTEST:
@@ -63,6 +58,19 @@ def find(quote: str, text: str) -> tuple[int, int] | None:
     return None
 
 
+@lru_cache(maxsize=512)  # the same few passages are searched for every quote of an article
+def _folded_text(text: str) -> tuple[str, list[int]]:
+    """What counts of a text, and for each character of it the place of the one it was made from."""
+    folded: list[str] = []
+    origins: list[int] = []
+    for at, character in enumerate(text):
+        for piece in _folded(character):
+            folded.append(piece)
+            origins.append(at)
+    return "".join(folded), origins
+
+
+@lru_cache(maxsize=8_192)
 def _folded(character: str) -> str:
     """What counts of a character; nothing of white space and of characters that nobody sees.
 

@@ -9,11 +9,12 @@ from agents.call import RETRIES, ask
 from agents.contracts import AnalysisResult, DraftResult, ResearchResult, ReviewIssue, ReviewResult
 from agents.desk import Desk, StandingRequest
 from agents.evidence import evidence, gaps, issue, outline, requests_of_people
+from agents.headings import unseen
 from agents.prompt import element, instructions, prompt, restored, tag, topic_and_language
 from agents.wire import ReviewAnswer
 from knowledge.language import Language
 
-_TEXTS = 24_000  # characters of passages against which a draft is read
+_TEXTS = 6_000  # tokens of passages against which a draft is read
 
 _reviewer = Agent(
     name="reviewer",
@@ -25,6 +26,8 @@ _reviewer = Agent(
 
 @_reviewer.output_validator
 def _keeps_the_rules(answer: ReviewAnswer) -> ReviewAnswer:
+    if any(unseen(found.description) for found in answer.issues):
+        raise ModelRetry("An issue has no description. Say what is wrong and where, or leave the issue out.")
     if answer.decision != "approve" and not answer.issues:
         raise ModelRetry(
             f"The decision is {answer.decision} without an issue. Name at least one issue that says what to "

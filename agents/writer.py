@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from pydantic_ai import Agent, ModelRetry, RunContext, ToolOutput
 
 from agents.call import RETRIES, ask
-from agents.citations import cited_ids, normalised, unknown_ids
+from agents.citations import cited_ids, normalised, unknown_ids, without_citations, without_definitions
 from agents.contracts import AnalysisResult, DraftResult, DraftSection, ResearchResult, ReviewResult
 from agents.desk import AgentProgress, Desk, StandingRequest
 from agents.evidence import evidence, issue, outline, requests_of_people
-from agents.headings import plain_heading, without_headings
+from agents.headings import plain_heading, unseen, without_headings
 from agents.prompt import element, instructions, prompt, restored, tag, topic_and_language
 from agents.revision import PlannedSection, Revision, plan_revision
 from agents.wire import FrontAnswer, SectionAnswer
 from knowledge.language import Language
 
-_TEXTS = 12_000  # characters of passages that the writer of a section gets
+_TEXTS = 3_000  # tokens of passages that the writer of a section gets
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ def _has_a_title(answer: FrontAnswer) -> FrontAnswer:
 
 @_section_writer.output_validator
 def _cites_what_it_was_given(ctx: RunContext[_SectionRules], answer: SectionAnswer) -> SectionAnswer:
-    if not without_headings(answer.content):
+    if unseen(_content(answer)):
         raise ModelRetry("The section is empty. Write it; where evidence is missing, say what is missing.")
-    if unknown := unknown_ids(answer.content, ctx.deps.allowed_ids):
+    if unknown := unknown_ids(_content(answer), ctx.deps.allowed_ids):
         allowed = ", ".join(sorted(ctx.deps.allowed_ids)) or "none: this section has no source"
         raise ModelRetry(
             f"The section cites {', '.join(unknown)}, which is not in its evidence. Cite only {allowed}; "
@@ -159,12 +159,15 @@ async def _carried_out(article: _Article, plan: Revision, last: DraftResult | No
     assert front is not None
     return DraftResult(
         title=plain_heading(restored(front.title)),
-        description=" ".join(restored(front.description).split()),
+        description=" ".join(without_citations(restored(front.description)).split()),
         tags=_each_once(front.tags),
         categories=_each_once(front.categories),
         sections=sections,
         content=content,
-        used_source_ids=sorted(cited_ids(content), key=lambda source_id: int(source_id[1:])),
+        used_source_ids=sorted(
+            {cited for section in sections for cited in cited_ids(section.content)},
+            key=lambda source_id: int(source_id[1:]),
+        ),
         notes=_each_once(notes),
     )
 
@@ -235,7 +238,7 @@ async def _section(article: _Article, plan: Revision, at: int) -> SectionAnswer:
 
 
 def _content(answer: SectionAnswer) -> str:
-    return normalised(restored(without_headings(answer.content)))
+    return normalised(without_headings(without_definitions(restored(answer.content))))
 
 
 def _each_once(lines: Iterable[str]) -> list[str]:

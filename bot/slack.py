@@ -21,9 +21,9 @@ log = logging.getLogger(__name__)
 # Answers after which the same call may succeed later.
 _LATER = frozenset({"ratelimited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 
-# A file's share in its thread follows the upload; it is looked for this often before going on without.
-_SHARE_LOOKS = 20
-_SHARE_LOOK_SECONDS = 0.25
+# A file's share in its thread follows the upload, at once or in a second; it is looked for after these
+# pauses, before going on without.
+_SHARE_LOOKS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.0, 1.0, 1.0)
 
 
 class NotNow(Exception):
@@ -192,7 +192,8 @@ class SlackChannel:
 
     async def _shared(self, file_id: str, channel_id: str) -> str | None:
         """The message that shares a file, once it is there; the file itself is in Slack already."""
-        for _ in range(_SHARE_LOOKS):
+        for pause in _SHARE_LOOKS:
+            await asyncio.sleep(pause)
             try:
                 info = await _answer(self._client.files_info(file=file_id))
             except (NotNow, Refused) as error:
@@ -200,7 +201,6 @@ class SlackChannel:
                 return None
             if (ts := _share_ts(info["file"], channel_id)) is not None:
                 return ts
-            await asyncio.sleep(_SHARE_LOOK_SECONDS)
         return None
 
     async def permalink(self, channel_id: str, ts: str) -> str | None:

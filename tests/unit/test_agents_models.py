@@ -38,8 +38,10 @@ AT_ONCE = Patience(first_wait=0.001)
         ("openai-chat:gpt-4.1-mini", "Set the `OPENAI_API_KEY` environment variable"),
         ("deepseek:deepseek-chat", "Set the `DEEPSEEK_API_KEY` environment variable"),
         ("ollama:qwen3", "Set the `OLLAMA_BASE_URL` environment variable"),
-        ("anthropic:claude-opus-4", 'pip install "pydantic-ai-slim[anthropic]"'),
-        ("google:gemini-2.5-pro", 'pip install "pydantic-ai-slim[google]"'),
+        ("anthropic:claude-opus-4", "Set the `ANTHROPIC_API_KEY` environment variable"),
+        ("google:gemini-2.5-pro", "Set the `GOOGLE_API_KEY` environment variable"),
+        ("mistral:mistral-large-latest", 'pip install "pydantic-ai-slim[mistral]"'),
+        ("cohere:command-r", 'pip install "pydantic-ai-slim[cohere]"'),
     ],
 )
 def test_a_model_that_cannot_be_used_is_named_with_what_to_do(
