@@ -68,7 +68,7 @@ async def test_several_keys_may_be_known() -> None:
     [
         ("POST", "/chat/completions", 404, None, "Invalid URL (POST /chat/completions)"),
         ("GET", "/v1", 404, None, "Invalid URL (GET /v1)"),
-        ("POST", "/v1/responses", 404, None, "Invalid URL (POST /v1/responses)"),
+        ("POST", "/v1/batches", 404, None, "Invalid URL (POST /v1/batches)"),
         ("GET", CHAT, 405, "method_not_supported", "Not allowed to GET on /v1/chat/completions"),
         ("POST", "/v1/models", 405, "method_not_supported", "Not allowed to POST"),
         ("GET", "/v1/models/gpt-99", 404, "model_not_found", "The model 'gpt-99' does not exist"),

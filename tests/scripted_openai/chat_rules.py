@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 from tests.scripted_openai.errors import Refusal
+from tests.scripted_openai.family import FULL, Family
 from tests.scripted_openai.strict_schema import SchemaProblem, check_parameters, check_root, check_strict
 from tests.scripted_openai.tokens import function_tokens, message_tokens
 
@@ -16,12 +17,16 @@ PLAIN = re.compile(r"gpt-(3\.5|4).*")
 DEFAULTS = {"temperature": 1, "top_p": 1, "presence_penalty": 0, "frequency_penalty": 0}
 
 
-def check_rules(body: dict[str, Any], context_window: int) -> None:
+# Whose json_object wants the word "json" in the messages. The others have no such rule.
+WANT_THE_WORD = ("openai", "deepseek", "dashscope", "groq")
+
+
+def check_rules(body: dict[str, Any], context_window: int, family: Family = FULL) -> None:
     """Refuses what is wrong in a body whose fields are each right. `context_window` is in tokens."""
     check_model_settings(body)
-    check_tools(body)
+    check_tools(body, family)
     check_stream(body)
-    check_response_format(body)
+    check_response_format(body, family)
     check_order(body["messages"])
     check_length(body, context_window)
 
@@ -72,7 +77,7 @@ def check_reasoning_model(body: dict[str, Any]) -> None:
             )
 
 
-def check_tools(body: dict[str, Any]) -> None:
+def check_tools(body: dict[str, Any], family: Family = FULL) -> None:
     """Functions with usable schemas, and a choice among them only if there are any."""
     if "tools" not in body:
         for setting in ("tool_choice", "parallel_tool_calls"):
@@ -83,7 +88,7 @@ def check_tools(body: dict[str, Any]) -> None:
                 )
         return
     for index, tool in enumerate(body["tools"]):
-        check_function(tool["function"], index)
+        check_function(tool["function"], index, family)
     names = {tool["function"]["name"] for tool in body["tools"]}
     for name in chosen(body.get("tool_choice")):
         if name not in names:  # unquoted; the sentence is the one for `function_call`
@@ -94,12 +99,14 @@ def check_tools(body: dict[str, Any]) -> None:
             )
 
 
-def check_function(function: dict[str, Any], index: int) -> None:
+def check_function(function: dict[str, Any], index: int, family: Family) -> None:
     """The parameters of one function."""
     if "parameters" not in function:
         return
     try:
-        if function.get("strict"):
+        if family.schemas != "openai":
+            check_root(function["parameters"])
+        elif function.get("strict"):
             check_strict(function["parameters"])
         else:
             check_parameters(function["parameters"])
@@ -128,14 +135,20 @@ def check_stream(body: dict[str, Any]) -> None:
         )
 
 
-def check_response_format(body: dict[str, Any]) -> None:
+def check_response_format(body: dict[str, Any], family: Family = FULL) -> None:
     """JSON mode that the messages do not mention, and schemas that cannot be followed.
 
     The code of a refused schema is null here; `invalid_json_schema` is what the Responses API says.
     """
     wanted = body.get("response_format", {"type": "text"})
     if wanted["type"] == "json_object":
-        if "json" not in json.dumps(body["messages"]).lower():
+        if family.manner in WANT_THE_WORD and "json" not in json.dumps(body["messages"]).lower():
+            if family.manner == "deepseek":  # browserbase/stagehand#1204
+                raise Refusal(
+                    "Prompt must contain the word 'json' in some form to use 'response_format' of type "
+                    "'json_object'.",
+                    code="invalid_request_error",
+                )
             raise Refusal(
                 "'messages' must contain the word 'json' in some form, to use 'response_format' of type "
                 "'json_object'.",
@@ -144,7 +157,7 @@ def check_response_format(body: dict[str, Any]) -> None:
     elif wanted["type"] == "json_schema":
         named = wanted["json_schema"]
         try:
-            if named.get("strict"):
+            if named.get("strict") and family.schemas == "openai":
                 check_strict(named["schema"])
             else:
                 check_root(named["schema"])

@@ -6,12 +6,14 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from tests.scripted_openai.family import Family
 from tests.scripted_openai.plausible import arguments_of, completion_tokens
 from tests.scripted_openai.replies import Call, Counted, ModelReply, Refusal, Text, ToolCalls, Usage
 from tests.scripted_openai.request import ChatRequest
 from tests.scripted_openai.tokens import prompt_tokens
 
 FINGERPRINT = "fp_5c119b1e2d"
+MADE_UP_THOUGHT = "First I read what is asked, 然后看清语言，それから答える。"
 PIECE = 12  # characters of a chunk of a stream
 
 
@@ -20,7 +22,12 @@ def completion(request: ChatRequest, reply: ModelReply) -> dict[str, Any]:
     choices = [
         {
             "index": index,
-            "message": {"role": "assistant", **said(request, reply), "annotations": []},
+            "message": {
+                "role": "assistant",
+                **said(request, reply),
+                **thoughts(request, reply),
+                "annotations": [],
+            },
             "logprobs": None,
             "finish_reason": finish_reason(request, reply),
         }
@@ -32,6 +39,28 @@ def completion(request: ChatRequest, reply: ModelReply) -> dict[str, Any]:
         "choices": choices,
         **({} if usage is None else {"usage": usage}),
     }
+
+
+def spoiled(request: ChatRequest, family: Family, before: int) -> dict[str, Any] | None:
+    """An answer that a sloppy gateway spoils, `before` being the answers so far; None if it is left alone."""
+    sloppy = family.sloppiness
+    if before < sloppy.empty_choices:
+        return {**head(request, "chat.completion"), "choices": []}
+    if before < sloppy.empty_choices + sloppy.errors_as_200:
+        return {"error": {"message": "Provider returned error", "code": 502}, "user_id": "user_scripted"}
+    return None
+
+
+def sloppily(answer: dict[str, Any], family: Family) -> dict[str, Any]:
+    """A whole answer as a sloppy gateway passes it on."""
+    if family.sloppiness.no_usage:
+        answer.pop("usage", None)
+    if family.sloppiness.extra_fields:
+        answer["provider"] = "Scripted"
+        for one in answer["choices"]:
+            one["native_finish_reason"] = "STOP"
+            one["message"]["reasoning"] = None
+    return answer
 
 
 def head(request: ChatRequest, kind: str) -> dict[str, Any]:
@@ -63,6 +92,13 @@ def said(request: ChatRequest, reply: ModelReply) -> dict[str, Any]:
             return {"content": None, "refusal": text}
         case _:
             raise TypeError(f"No model says {reply!r}")
+
+
+def thoughts(request: ChatRequest, reply: ModelReply) -> dict[str, str]:
+    """What the model thought, where the host shows it."""
+    if not request.thinking:
+        return {}
+    return {"reasoning_content": MADE_UP_THOUGHT if reply.reasoning is None else reply.reasoning}
 
 
 def sent_call(request: ChatRequest, call: Call, index: int) -> dict[str, Any]:
@@ -131,10 +167,10 @@ def choice(index: int, delta: dict[str, Any], reason: str | None) -> dict[str, A
 
 def deltas(request: ChatRequest, reply: ModelReply) -> Iterator[dict[str, Any]]:
     """The answer piece by piece: the role first; of a call its id and name first, then its arguments."""
-    whole = said(request, reply)
+    whole: dict[str, Any] = {**said(request, reply), **thoughts(request, reply)}
     yield {"role": "assistant", "content": "" if whole["content"] is not None else None, "refusal": None}
-    for key in ("content", "refusal"):
-        for piece in pieces(whole[key] or ""):
+    for key in ("reasoning_content", "content", "refusal"):
+        for piece in pieces(whole.get(key) or ""):
             yield {key: piece}
     for index, call in enumerate(whole.get("tool_calls", ())):
         named = {"name": call["function"]["name"], "arguments": ""}

@@ -20,17 +20,22 @@ class Refusal(Exception):
         *,
         status: int = 400,
         kind: str = INVALID,
+        raw: Any = None,
     ) -> None:
+        """`raw` is a body that does not have OpenAI's shape: other hosts' errors."""
         super().__init__(message)
         self.status = status
         self.message = message
         self.param = param
         self.code = code
         self.kind = kind
+        self.raw = raw
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> Any:
         """The JSON that goes out."""
-        return error_body(self.message, self.kind, self.param, self.code)
+        return (
+            self.raw if self.raw is not None else error_body(self.message, self.kind, self.param, self.code)
+        )
 
 
 def error_body(message: str, kind: str, param: str | None = None, code: str | None = None) -> dict[str, Any]:
@@ -66,6 +71,29 @@ def unknown_model(model: str) -> Refusal:
         f"The model `{model}` does not exist or you do not have access to it.",
         code="model_not_found",
         status=404,
+    )
+
+
+def no_such_responses_model(model: str) -> Refusal:
+    """400: in the body of a request of the Responses API."""
+    return Refusal(f"The requested model '{model}' does not exist.", "model", "model_not_found")
+
+
+def no_response_before(identity: str) -> Refusal:
+    """400: previous_response_id is of no response that was kept."""
+    return Refusal(
+        f"Previous response with id '{identity}' not found.",
+        "previous_response_id",
+        "previous_response_not_found",
+    )
+
+
+def input_too_long() -> Refusal:
+    """400: more than the model can read, in the Responses API."""
+    return Refusal(
+        "Your input exceeds the context window of this model. Please adjust your input and try again.",
+        "input",
+        "context_length_exceeded",
     )
 
 

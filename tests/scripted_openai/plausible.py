@@ -12,8 +12,9 @@ from tests.scripted_openai.tokens import call_tokens, count_tokens
 def no_model_says(request: ChatRequest, reply: ModelReply) -> str | None:
     """Why no real model could have given this reply; None if one could, or if it is said to be broken."""
     taken = completion_tokens(reply)
-    if reply.broken:
-        return None
+    problem = unsendable(request, reply) if isinstance(reply, ToolCalls) else None
+    if problem is not None or reply.broken:
+        return problem
     match reply:
         case Text():
             problem = wrong_text(request, reply)
@@ -24,19 +25,37 @@ def no_model_says(request: ChatRequest, reply: ModelReply) -> str | None:
     return problem or too_long(request, reply, taken)
 
 
+def unsendable(request: ChatRequest, reply: ToolCalls) -> str | None:
+    """Arguments that are no object, on a wire that sends an object and not a string."""
+    if request.wire not in ("messages", "generate"):
+        return None
+    for call in reply.calls:
+        try:
+            value = read_json(arguments_of(call))
+        except ValueError:
+            value = None
+        if not isinstance(value, dict):
+            return f"arguments of {call.name} that are no JSON object, which this wire cannot carry"
+    return None
+
+
 def wrong_text(request: ChatRequest, reply: Text) -> str | None:
     """A text where a call is demanded, or one that is not in the demanded format."""
     choice = request.tool_choice
-    if choice.mode == "required":
+    if choice.mode == "required" and request.tools_work:  # else the host drops the demand
         return f"a text, but the request demands a call of {' or '.join(choice.allowed)}"
     if reply.finish_reason != "stop":  # cut off: it may end anywhere
         return None
-    stops = request.body.get("stop") or ()
-    for stop in [stops] if isinstance(stops, str) else stops:
+    for stop in request.stops:
         if stop in reply.content:
             return f"a text that runs past the stop sequence {stop!r}"
+    return wrong_format(request, reply)
+
+
+def wrong_format(request: ChatRequest, reply: Text) -> str | None:
+    """A text that is not in the demanded format."""
     wanted = request.response_format
-    if wanted.type == "text" or (wanted.type == "json_schema" and not wanted.strict):
+    if wanted.type == "text" or (wanted.type == "json_schema" and not wanted.held):
         return None
     try:
         value = read_json(reply.content)
@@ -53,7 +72,12 @@ def wrong_calls(request: ChatRequest, reply: ToolCalls) -> str | None:
     """Calls that are not on offer, not allowed, too many, or not valid where the function is strict."""
     if not reply.calls:
         return "an empty list of tool calls"
-    if len(reply.calls) > 1 and request.body.get("parallel_tool_calls") is False:
+    if request.tools and not request.tools_work:
+        return (
+            f"calls, but this host keeps the model to {request.response_format.type}: it cannot call the "
+            "tools beside it (request.tools_work says so)"
+        )
+    if len(reply.calls) > 1 and not request.parallel:
         return f"{len(reply.calls)} calls, but parallel_tool_calls is false"
     for call in reply.calls:
         if problem := wrong_call(request, call):
@@ -69,7 +93,7 @@ def wrong_call(request: ChatRequest, call: Call) -> str | None:
         return f"a call of {call.name!r}, which is not on offer (on offer: {on_offer})"
     if call.name not in request.tool_choice.allowed:
         return f"a call of {call.name!r}, which tool_choice does not allow"
-    if not tool.strict:
+    if not tool.held:
         return None
     try:
         value = read_json(call.arguments) if isinstance(call.arguments, str) else call.arguments

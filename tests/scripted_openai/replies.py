@@ -39,10 +39,12 @@ class Reply:
 class ModelReply(Reply):
     """What a model says. Unless it is `broken` it must be what a real model could have said to that request.
 
-    `usage=None` leaves usage out, as some gateways do.
+    `usage=None` leaves usage out, as some gateways do. `reasoning` is what the model thought before, where
+    the host shows that; a host whose model thinks makes something up if it is None.
     """
 
     broken: bool = False
+    reasoning: str | None = None
     usage: Usage | Counted | None = COUNTED
 
 
@@ -78,9 +80,16 @@ class Refusal(ModelReply):
     text: str
 
 
+Kind = Literal["rate_limited", "no_quota", "server_error", "overloaded", "wrong_key"]
+
+
 @dataclass(frozen=True)
 class Failure(Reply):
-    """An error of the host, with OpenAI's body unless `body` gives other bytes."""
+    """An error of the host, with OpenAI's body unless `body` gives other bytes.
+
+    One with a `kind`, which the ready-made ones have, is said by each host in its own words: the same script
+    serves them all.
+    """
 
     status: int
     code: str | None = None
@@ -89,6 +98,8 @@ class Failure(Reply):
     param: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
+    kind: Kind | None = None
+    retry_after: float = 0.0  # seconds; of `rate_limited`
 
     @classmethod
     def rate_limited(cls, retry_after: float = 1.0, *, delay: float = 0.0) -> "Failure":
@@ -112,6 +123,8 @@ class Failure(Reply):
                 "x-ratelimit-reset-requests": "120ms",
                 "x-ratelimit-reset-tokens": wait,
             },
+            kind="rate_limited",
+            retry_after=retry_after,
             delay=delay,
         )
 
@@ -125,6 +138,7 @@ class Failure(Reply):
             "information on this error, read the docs: "
             "https://platform.openai.com/docs/guides/error-codes/api-errors.",
             "insufficient_quota",
+            kind="no_quota",
         )
 
     @classmethod
@@ -136,6 +150,7 @@ class Failure(Reply):
             "The server had an error while processing your request. Sorry about that! You can retry your "
             "request, or contact us through our help center at help.openai.com if the error persists.",
             "server_error",
+            kind="server_error",
             delay=delay,
         )
 
@@ -147,6 +162,7 @@ class Failure(Reply):
             None,
             "The engine is currently overloaded, please try again later.",
             "server_error",
+            kind="overloaded",
             delay=delay,
         )
 
@@ -159,6 +175,7 @@ class Failure(Reply):
             "Incorrect API key provided. You can find your API key at "
             "https://platform.openai.com/account/api-keys.",
             INVALID,
+            kind="wrong_key",
         )
 
     @classmethod

@@ -2,9 +2,11 @@
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+Wire = Literal["chat", "responses", "messages", "generate"]
 
 
 @dataclass
@@ -93,7 +95,8 @@ class Tool:
     name: str
     description: str
     parameters: dict[str, Any]
-    strict: bool
+    strict: bool  # as the request has it
+    held: bool = False  # the host holds the arguments of a call to the parameters
 
 
 @dataclass(frozen=True)
@@ -112,12 +115,15 @@ class ResponseFormat:
     type: Literal["text", "json_object", "json_schema"] = "text"
     name: str | None = None
     schema: dict[str, Any] | None = None
-    strict: bool = False
+    strict: bool = False  # as the request has it
+    held: bool = False  # the host holds the text to the schema
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ChatRequest(Traced):
-    """A valid chat completion request."""
+    """A valid request for an answer, whatever the wire: one script reads them all."""
+
+    wire: Wire
 
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...]
@@ -125,7 +131,11 @@ class ChatRequest(Traced):
     response_format: ResponseFormat
     stream: bool
     include_usage: bool
-    max_tokens: int | None  # from either field
+    max_tokens: int | None  # whatever the field is called
+    stops: tuple[str, ...] = ()
+    parallel: bool = True  # more than one call at a time is allowed
+    tools_work: bool = True  # False where the host takes the tools, but keeps the model from calling them
+    thinking: bool = False  # the model thinks before it answers, and the host shows what it thought
 
     @property
     def system(self) -> str:
@@ -185,81 +195,3 @@ class EmbeddingRequest(Traced):
     inputs: tuple[str, ...]
     dimensions: int
     encoding_format: Literal["float", "base64"]
-
-
-def parse_chat(body: dict[str, Any], number: int, headers: Mapping[str, str]) -> ChatRequest:
-    """The view of a body that has been checked."""
-    return ChatRequest(
-        number=number,
-        model=body["model"],
-        body=body,
-        headers=headers,
-        messages=tuple(parse_messages(body)),
-        tools=tuple(parse_tools(body)),
-        tool_choice=parse_tool_choice(body),
-        response_format=parse_response_format(body.get("response_format") or {"type": "text"}),
-        stream=bool(body.get("stream")),
-        include_usage=bool((body.get("stream_options") or {}).get("include_usage")),
-        max_tokens=body.get("max_completion_tokens") or body.get("max_tokens"),
-    )
-
-
-def parse_messages(body: dict[str, Any]) -> Iterator[Message]:
-    """The messages, in order."""
-    for message in body["messages"]:
-        calls = tuple(
-            ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"])
-            for call in message.get("tool_calls", ())
-        )
-        yield Message(
-            role=message["role"],
-            text=text_of(message.get("content")),
-            tool_calls=calls,
-            tool_call_id=message.get("tool_call_id"),
-            name=message.get("name"),
-            refusal=message.get("refusal"),
-        )
-
-
-def text_of(content: str | list[dict[str, Any]] | None) -> str:
-    """The text parts of a content, joined."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    return "".join(part["text"] for part in content if part["type"] == "text")
-
-
-def parse_tools(body: dict[str, Any]) -> Iterator[Tool]:
-    """The functions on offer."""
-    for tool in body.get("tools", ()):
-        function = tool["function"]
-        yield Tool(
-            name=function["name"],
-            description=function.get("description", ""),
-            parameters=function.get("parameters", {}),
-            strict=bool(function.get("strict")),
-        )
-
-
-def parse_tool_choice(body: dict[str, Any]) -> ToolChoice:
-    """What the model may call: `none` without tools, `auto` with tools, unless the request says otherwise."""
-    names = tuple(tool["function"]["name"] for tool in body.get("tools", ()))
-    choice = body.get("tool_choice", "auto" if names else "none")
-    if isinstance(choice, str):
-        mode: Literal["none", "auto", "required"] = (
-            "required" if choice == "required" else "auto" if choice == "auto" else "none"
-        )
-        return ToolChoice(mode, () if mode == "none" else names)
-    if choice["type"] == "function":
-        named = choice["function"]["name"]
-        return ToolChoice("required", (named,), named)
-    allowed = choice["allowed_tools"]
-    some = tuple(tool["function"]["name"] for tool in allowed["tools"])
-    return ToolChoice("required" if allowed["mode"] == "required" else "auto", some)
-
-
-def parse_response_format(value: dict[str, Any]) -> ResponseFormat:
-    """What the text has to be."""
-    if value["type"] != "json_schema":
-        return ResponseFormat("json_object" if value["type"] == "json_object" else "text")
-    named = value["json_schema"]
-    return ResponseFormat("json_schema", named["name"], named["schema"], bool(named.get("strict")))

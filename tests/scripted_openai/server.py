@@ -1,4 +1,4 @@
-"""A host that speaks OpenAI's chat completions and embeddings on 127.0.0.1, whose model is a script.
+"""A host that speaks OpenAI's wires on 127.0.0.1 (chat, responses, embeddings); its model is a script.
 
     async with ScriptedOpenAI(lambda request: Text("Hello.")) as host:
         client = AsyncOpenAI(base_url=host.base_url, api_key=host.api_key)
@@ -6,32 +6,29 @@
 It refuses what OpenAI refuses, with OpenAI's error bodies. It holds the script to what a model could say.
 """
 
-import asyncio
-import contextlib
-import inspect
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from aiohttp import web
 
 from tests.scripted_openai import errors
+from tests.scripted_openai.billing import tokens_of
 from tests.scripted_openai.chat_rules import check_rules
 from tests.scripted_openai.chat_shape import check_shape
-from tests.scripted_openai.completion import completion, made_up, stream
+from tests.scripted_openai.completion import completion, made_up, sloppily, spoiled, stream
 from tests.scripted_openai.embeddings import check_embedding_shape, embedding_answer, parse_embedding
-from tests.scripted_openai.plausible import no_model_says
-from tests.scripted_openai.record import Record, Refused, ScriptFault
+from tests.scripted_openai.family import FULL, Family
+from tests.scripted_openai.family_rules import check_family, standard
+from tests.scripted_openai.host import Answer, Handler, ScriptedHost
+from tests.scripted_openai.parse import parse_chat
 from tests.scripted_openai.replies import Drop, Failure, Hang, ModelReply, Raw, Reply
-from tests.scripted_openai.request import ChatRequest, Traced, parse_chat
-from tests.scripted_openai.wire import begin_stream, failure_response, finish, headers_of, read_body
+from tests.scripted_openai.responses import Item, items_of, parse_response, response
+from tests.scripted_openai.responses_rules import check_response_rules
+from tests.scripted_openai.responses_shape import check_response_shape
+from tests.scripted_openai.wire import failure_response, finish, headers_of, read_body
 
-Answer = Callable[[ChatRequest], Reply | Awaitable[Reply]]
-Handler = Callable[[web.Request, dict[str, Any]], Awaitable[web.StreamResponse]]
-
-CHAT_MODELS = ("gpt-4.1-mini", "gpt-4.1")
 EMBEDDING_MODELS = {
     "text-embedding-3-small": 1536,
     "text-embedding-3-large": 3072,
@@ -40,12 +37,11 @@ EMBEDDING_MODELS = {
 CONTEXT_WINDOW = 1_047_576  # of gpt-4.1
 CREATED = 1744316542  # of gpt-4.1-mini, as /v1/models has it
 MODEL_PAGES = "/v1/models/"
-LARGEST_BODY = 64 * 1024 * 1024
-SECONDS_TO_STOP = 1.0
+RESPONSES = "/v1/responses"
 
 
-class ScriptedOpenAI(Record):
-    """The host, as long as the `async with` lasts. Leaving it raises ScriptFault if the script was wrong."""
+class ScriptedOpenAI(ScriptedHost):
+    """The host. `family` is whose ways it has: OpenAI's own, unless it says otherwise."""
 
     def __init__(
         self,
@@ -53,23 +49,31 @@ class ScriptedOpenAI(Record):
         *,
         port: int = 0,
         keys: Sequence[str] | None = None,
-        models: Sequence[str] = CHAT_MODELS,
+        models: Sequence[str] | None = None,
         embedding_models: Mapping[str, int] = EMBEDDING_MODELS,
         context_window: int = CONTEXT_WINDOW,
+        family: Family = FULL,
     ) -> None:
-        """`port=0` takes a free one; `embedding_models`: name to dimensions; `context_window`: tokens."""
-        super().__init__()
-        self.answer = answer
-        self.port = port
-        self.keys = tuple(keys) if keys is not None else (f"sk-proj-{secrets.token_urlsafe(36)}",)
-        self.models = tuple(models)
+        """`port=0` takes a free one; `embedding_models`: name to dimensions; `context_window`: tokens.
+
+        `models` are those of the family unless they are given.
+        """
+        super().__init__(
+            answer,
+            port=port,
+            keys=keys if keys is not None else (f"sk-proj-{secrets.token_urlsafe(36)}",),
+            models=models if models is not None else family.models,
+        )
+        self.family = family
         self.embedding_models = dict(embedding_models)
         self.context_window = context_window
         self._embedding_failure: tuple[Reply, float] | None = None
-        self._runner: web.AppRunner | None = None
         self._sent = count(1)
+        self._conversations: dict[str, list[Item]] = {}  # by the id of the last response
+        self._reasons: dict[str, str] = {}  # items made after a reasoning item: their ids to its id
         self._routes: dict[str, tuple[str, Handler]] = {
             "/v1/chat/completions": ("POST", self._chat),
+            **({RESPONSES: ("POST", self._respond)} if family.manner == "openai" else {}),
             "/v1/embeddings": ("POST", self._embed),
             "/v1/models": ("GET", self._list_models),
             MODEL_PAGES: ("GET", self._show_model),
@@ -80,63 +84,11 @@ class ScriptedOpenAI(Record):
         """What a client is given as base_url."""
         return f"http://127.0.0.1:{self.port}/v1"
 
-    @property
-    def api_key(self) -> str:
-        """A key that is accepted."""
-        return self.keys[0]
-
     def fail_embeddings(self, reply: Failure | Hang | Drop | Raw, times: float = 1) -> None:
         """Answers the next `times` embedding requests so: `math.inf` for all of them, 0 to heal."""
         self._embedding_failure = (reply, times)
 
-    async def __aenter__(self) -> Self:
-        app = web.Application(client_max_size=LARGEST_BODY)
-        app.router.add_route("*", "/{path:.*}", self._serve)
-        self._runner = web.AppRunner(
-            app, access_log=None, handler_cancellation=True, shutdown_timeout=SECONDS_TO_STOP
-        )
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", self.port).start()
-        self.port = self._runner.addresses[0][1]
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stopping.set()
-        if self._runner is not None:
-            await self._runner.cleanup()
-        if not self.faults:
-            return
-        problem = "\n".join(str(fault) for fault in self.faults)
-        if error is None:
-            raise ScriptFault(problem) from self.faults[0].__cause__
-        error.add_note(f"The script was wrong before: {problem}")
-
-    async def _serve(self, http: web.Request) -> web.StreamResponse:
-        """Every request: finds who answers it, and turns a refusal into its error body."""
-        body: Any = None
-        try:
-            handler = self._route(http)
-            self._check_key(http)
-            body = await read_body(http) if http.method == "POST" else {}
-            return await handler(http, body)
-        except errors.Refusal as refused:
-            self.refusals.append(
-                Refused(
-                    http.method, http.path, refused.status, refused.message, refused.param, refused.code, body
-                )
-            )
-            self.changed()
-            return web.json_response(refused.body(), status=refused.status, headers=self._headers())
-        except (ConnectionError, web.HTTPException):
-            raise
-        except Exception as error:  # the host has a bug: a test must not take that for an answer of OpenAI's
-            fault = self._fault(f"{http.method} {http.path}: the host itself raised {error!r}", error)
-            return failure_response(fault, self._headers())
-
     def _route(self, http: web.Request) -> Handler:
-        """Who answers. Raises Refusal for an unknown address or a wrong method."""
         path = MODEL_PAGES if http.path.startswith(MODEL_PAGES) else http.path
         if path not in self._routes:
             raise errors.unknown_url(http.method, http.path)
@@ -146,39 +98,70 @@ class ScriptedOpenAI(Record):
         return handler
 
     def _check_key(self, http: web.Request) -> None:
-        """Raises Refusal unless the request carries one of the keys."""
         scheme, _, key = http.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not key.strip():
             raise errors.no_key()
         if key.strip() not in self.keys:
             raise errors.wrong_key(key.strip())
 
+    async def _read(self, http: web.Request) -> dict[str, Any]:
+        return await read_body(http)
+
+    def _failure(self, failure: Failure) -> web.Response:
+        return failure_response(failure, self._headers())
+
     async def _chat(self, http: web.Request, body: dict[str, Any]) -> web.StreamResponse:
         """POST /v1/chat/completions."""
-        check_shape(body)
-        if body["model"] in self.embedding_models:
-            raise errors.wrong_kind_of_model("sample")
+        asked = standard(body, self.family)
+        check_shape(asked)
+        self._check_model(body["model"])
+        check_rules(asked, self.context_window, self.family)
+        check_family(body, self.family)
+        request = parse_chat(body, len(self.requests) + 1, headers_of(http), self.family)
+        if (answer := spoiled(request, self.family, len(self.requests))) is not None:
+            self.requests.append(request)
+            with self.following(request):
+                request.trace.status = 200
+            return web.json_response(answer, headers=self._headers())
+
+        def made(reply: ModelReply) -> dict[str, Any] | Sequence[bytes]:
+            if request.stream:
+                return list(stream(request, reply))
+            return sloppily(completion(request, reply), self.family)
+
+        return await self._answer(http, request, made)
+
+    async def _respond(self, http: web.Request, body: dict[str, Any]) -> web.StreamResponse:
+        """POST /v1/responses."""
+        check_response_shape(body)
         if body["model"] not in self.models:
-            raise errors.unknown_model(body["model"])
-        check_rules(body, self.context_window)
-        request = parse_chat(body, len(self.requests) + 1, headers_of(http))
-        self.requests.append(request)
-        response: web.StreamResponse | None
-        last = b""
-        with self.following(request):
-            reply = await self._ask(request)
-            await self._pause(reply.delay)
-            if isinstance(reply, ModelReply) and request.stream:
-                request.trace.status = 200
-                *events, last = stream(request, reply)
-                response = await begin_stream(http, events, self._headers())
-            elif isinstance(reply, ModelReply):
-                request.trace.status = 200
-                response = web.json_response(completion(request, reply), headers=self._headers())
-            else:
-                response = await self._other(request, reply)
-        # The request is over before the last bytes go out, so that a client that has them finds it over.
-        return await finish(http, response, last)
+            raise errors.no_such_responses_model(body["model"])
+        before = body.get("previous_response_id")
+        if before is not None and before not in self._conversations:
+            raise errors.no_response_before(before)
+        items = [*(self._conversations[before] if before is not None else ()), *items_of(body)]
+        check_response_rules(body, items, self._reasons)
+        request = parse_response(body, items, len(self.requests) + 1, headers_of(http))
+        if tokens_of(request) > self.context_window:
+            raise errors.input_too_long()
+
+        def whole(reply: ModelReply) -> dict[str, Any]:
+            answer = response(request, reply)
+            thought, *made = answer["output"] if request.thinking else (None, *answer["output"])
+            if thought is not None:
+                self._reasons |= {item["id"]: thought["id"] for item in made}
+            if answer["store"]:
+                self._conversations[answer["id"]] = [*items, *answer["output"]]
+            return answer
+
+        return await self._answer(http, request, whole)
+
+    def _check_model(self, model: str) -> None:
+        """Raises Refusal unless it is a model that chats."""
+        if model in self.embedding_models:
+            raise errors.wrong_kind_of_model("sample")
+        if model not in self.models:
+            raise errors.unknown_model(model)
 
     async def _embed(self, http: web.Request, body: dict[str, Any]) -> web.StreamResponse:
         """POST /v1/embeddings."""
@@ -213,47 +196,6 @@ class ScriptedOpenAI(Record):
             raise errors.no_such_model_page(name)
         return web.json_response(described(name), headers=self._headers())
 
-    async def _ask(self, request: ChatRequest) -> Reply:
-        """What the script answers; a fault of the script is recorded, and answered as one."""
-        number = f"Request #{request.number}"
-        try:
-            reply = self.answer(request)
-            if inspect.isawaitable(reply):
-                reply = await reply
-            if not isinstance(reply, Reply):
-                return self._fault(f"{number}: the script answered {reply!r}, which is no Reply")
-            problem = no_model_says(request, reply) if isinstance(reply, ModelReply) else None
-        except Exception as error:  # whatever a script may raise
-            return self._fault(f"{number}: the script raised {error!r}", error)
-        return reply if problem is None else self._fault(f"{number}: the script answered {problem}")
-
-    def _fault(self, problem: str, cause: Exception | None = None) -> Failure:
-        """Records a fault of the script. The client is told not to try again: OpenAI's packages obey."""
-        fault = ScriptFault(f"{problem}.")
-        fault.__cause__ = cause
-        self.faults.append(fault)
-        return Failure(500, "script_fault", str(fault), "server_error", headers={"x-should-retry": "false"})
-
-    async def _pause(self, seconds: float) -> None:
-        """Waits so long, or until the host stops."""
-        if seconds > 0:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.stopping.wait(), seconds)
-
-    async def _other(self, request: Traced, reply: Reply) -> web.Response | None:
-        """An answer that no model gives. None is a connection to close without one."""
-        match reply:
-            case Failure(status=status):
-                request.trace.status = status
-                return failure_response(reply, self._headers())
-            case Raw(status=status, body=body, content_type=content_type):
-                request.trace.status = status
-                return web.Response(status=status, body=body, headers={"content-type": content_type})
-            case Hang():
-                await self.stopping.wait()
-        request.trace.status = 0
-        return None
-
     def _next_embedding_failure(self) -> Reply | None:
         """The failure that the next embedding request is due, if any."""
         if self._embedding_failure is None or self._embedding_failure[1] <= 0:
@@ -263,7 +205,6 @@ class ScriptedOpenAI(Record):
         return reply
 
     def _headers(self) -> dict[str, str]:
-        """Headers of the real host that a client may log."""
         return {
             "x-request-id": f"req_{made_up(f'{self.port} {next(self._sent)}', 32)}",
             "openai-version": "2020-10-01",

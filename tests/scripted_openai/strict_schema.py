@@ -80,6 +80,10 @@ def check_well_formed(schema: Any) -> None:
             not isinstance(schema[keyword], kinds) or isinstance(schema[keyword], bool)
         ):
             raise SchemaProblem(f"{schema[keyword]!r} is not of type '{name}'.")
+    types = schema.get("type", ())
+    for one in types if isinstance(types, list | tuple) else [types]:
+        if one not in TYPES:
+            raise SchemaProblem(f"{one!r} is not valid under any of the given schemas.")
     for name in schema.get("required", ()):
         if not isinstance(name, str):
             raise SchemaProblem(f"{name!r} is not of type 'string'.")
@@ -206,11 +210,7 @@ def types_of(schema: dict[str, Any], context: Context) -> tuple[str, ...]:
             raise at(context, "schema must have a 'type' key.")
         return ()
     types = schema["type"]
-    listed = types if isinstance(types, list) else [types]
-    for one in listed:
-        if one not in TYPES:
-            raise at(context, f"{one!r} is not valid under any of the given schemas.")
-    return tuple(listed)
+    return tuple(types) if isinstance(types, list) else (types,)
 
 
 def check_object(
