@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pydantic_ai import Agent, ModelRetry, RunContext, ToolOutput
-
-from agents.call import RETRIES, ask
 from agents.contracts import AnalysisResult, KeyPoint, OutlineSection, ResearchResult, Risk
 from agents.desk import Desk, PublishedBefore, StandingRequest
 from agents.evidence import evidence, outline, requests_of_people
 from agents.headings import plain_heading
-from agents.prompt import element, instructions, prompt, restored, tag, topic_and_language
+from agents.prompt import element, prompt, restored, tag, topic_and_language
+from agents.stage import Stage, answer_of
 from agents.wire import AnalysisAnswer, KeyPointAnswer, OutlineSectionAnswer, RiskAnswer
 from knowledge.language import Language
 
@@ -25,18 +23,7 @@ class _Rules:
     fewest_sections: int
 
 
-_analyst = Agent(
-    name="analyst",
-    instructions=instructions("analyst"),
-    deps_type=_Rules,
-    output_type=ToolOutput(AnalysisAnswer, name="return_analysis", strict=True),
-    retries={"output": RETRIES},
-)
-
-
-@_analyst.output_validator
-def _keeps_the_rules(ctx: RunContext[_Rules], answer: AnalysisAnswer) -> AnalysisAnswer:
-    rules = ctx.deps
+def _broken_rules(rules: _Rules, answer: AnalysisAnswer) -> list[str]:
     wrong = []
     headings = [plain_heading(section.heading) for section in answer.outline]
     if len(headings) < rules.fewest_sections:
@@ -53,9 +40,10 @@ def _keeps_the_rules(ctx: RunContext[_Rules], answer: AnalysisAnswer) -> Analysi
             f"There is no source {', '.join(unknown)}. Name only {', '.join(sorted(rules.known_ids))}, "
             "or none where nothing supports it."
         )
-    if wrong:
-        raise ModelRetry("\n".join(wrong))
-    return answer
+    return wrong
+
+
+_ANALYST = Stage("analyst", AnalysisAnswer, "return_analysis", _broken_rules)
 
 
 async def analyse(
@@ -74,8 +62,8 @@ async def analyse(
     """
     requests_on_outline = [request for request in requests if request.on == "outline"]
     asked_to_change = any(request.outcome is None for request in requests_on_outline)
-    answer = await ask(
-        _analyst,
+    answer = await answer_of(
+        _ANALYST,
         prompt(
             [
                 topic_and_language(topic, language),

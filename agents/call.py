@@ -1,8 +1,10 @@
 """One call of an agent: its model, the article's account, and what goes wrong in words for people."""
 
-from typing import TypeVar
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 from pydantic_ai import Agent, capture_run_messages
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import (
     ContentFilterError,
     ModelAPIError,
@@ -12,6 +14,7 @@ from pydantic_ai.exceptions import (
 )
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models import Model
+from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
 
 from agents.account import Metered
@@ -35,6 +38,8 @@ async def ask(
     desk: Desk,
     step: str,
     steps: int | None = None,
+    settings: ModelSettings | None = None,
+    capabilities: Sequence[AbstractCapability[Any]] = (),
 ) -> OutputT:
     """The agent's answer to a request. `step` names the call within its leg (`section:3`), in traces and
     for whoever wants to replay it; `steps` is the most model calls that this one may take.
@@ -51,8 +56,10 @@ async def ask(
                 model=model,
                 deps=deps,
                 usage_limits=limits,
+                model_settings=settings,
                 metadata={"step": step},
-                capabilities=[Metered(desk.account)],  # the place of one that journals and replays, too
+                # The place of one that journals and replays, too.
+                capabilities=[*capabilities, Metered(desk.account)],
             )
         except UsageLimitExceeded as error:
             why = f"it did not finish in {steps} steps"
@@ -76,10 +83,17 @@ def _cut_off(model: Model, step: str, messages: list[ModelMessage]) -> AgentErro
 
 
 def _unusable(code: Code, model: Model, step: str, why: str, messages: list[ModelMessage]) -> AgentError:
+    said = _last_answer(messages)
     return AgentError(
         code,
         f"{model.model_name} gave no usable answer for {step}: {why}. Retry, or set another model.",
-        {"model": model.model_name, "step": step, "answer": _last_answer(messages)[:_LONGEST_ANSWER]},
+        {
+            "model": model.model_name,
+            "step": step,
+            "problem": why,
+            "answer": said[:_LONGEST_ANSWER],
+        },
+        said=said,
     )
 
 

@@ -3,10 +3,14 @@
 import re
 from collections.abc import Callable, Collection
 
-# A fence, a code span, a link or image with its target: what is inside is not a citation of this article.
-_LEFT_ALONE = re.compile(
-    r"(?P<fence>^[ \t]*(?P<marks>`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*(?P=marks)[`~]*[ \t]*$|\Z))"
+# A fence or a code span. Behind three backticks that open a fence there is no other on the line.
+_CODE = (
+    r"(?P<fence>^[ \t]*(?P<marks>`{3,}(?=[^`\n]*\n)|~{3,})[^\n]*\n.*?(?:^[ \t]*(?P=marks)[`~]*[ \t]*$|\Z))"
     r"|(?P<span>(?<!`)(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`))"
+)
+# Code, a link or image with its target: what is inside is not a citation of this article.
+_LEFT_ALONE = re.compile(
+    rf"{_CODE}"
     r"|(?P<link>!?\[[^\]\n]*\]\([^)\n]*\))"
     r"|(?P<definition>^[ ]{0,3}\[[^\]\n]+\]:[^\n]*$)",
     re.DOTALL | re.MULTILINE,
@@ -22,6 +26,19 @@ _CITATION = re.compile(
     )
 )
 _RUN = re.compile(rf"(?:{_CITATION.pattern})(?:[ \t]*(?:{_CITATION.pattern}))*")
+# A link whose words are a citation: it looks like one, and leads wherever a model wants.
+_DISGUISED = re.compile(
+    rf"{_CODE}"
+    rf"|!?\[{{1,3}}[ \t*_]{{0,9}}(?P<ids>{_ID}(?:{_BETWEEN}{_ID})*)[ \t*_]{{0,9}}\]{{1,3}}"
+    r"\((?:[^()\n]|\([^()\n]*\))*\)",
+    re.DOTALL | re.MULTILINE,
+)
+# The address of a link, in a line of its own: of `[S1]` it would make links of all citations in a file.
+_DEFINITION = re.compile(
+    rf"{_CODE}"
+    r"|(?P<definition>^ {0,3}\[[^\]\n^][^\]\n]*\]:[ \t]*\n?[ \t]*<?(?:\w[\w+.-]*:|//)[^\n]*(?:\n|\Z))",
+    re.DOTALL | re.MULTILINE,
+)
 _FULL_WIDTH = str.maketrans("Ｓｓs０１２３４５６７８９", "SSS0123456789")
 
 
@@ -45,6 +62,16 @@ def normalised(text: str) -> str:
 def without_citations(text: str) -> str:
     """The text without its citations and the blanks in front of them."""
     return re.sub(r"[ \t]*\x00", "", _each_run(text, lambda run: "\x00"))
+
+
+def unlinked(text: str) -> str:
+    """The text with citations that lead nowhere else: `[S1](https://…)` becomes `[S1]`."""
+    return _DISGUISED.sub(lambda found: f"[{found['ids']}]" if found["ids"] else found[0], text)
+
+
+def without_definitions(text: str) -> str:
+    """The text without the addresses of links that stand apart from them (`[S1]: https://…`)."""
+    return _DEFINITION.sub(lambda found: "" if found["definition"] else found[0], text)
 
 
 def unknown_ids(text: str, known: Collection[str]) -> list[str]:

@@ -1,11 +1,12 @@
 """What the agents of one leg work with, what people have asked for, and what was published before."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from agents.account import Account
 from agents.models import Models
+from knowledge.model_record import Conduct
 from knowledge.search import Search
 
 
@@ -42,9 +43,13 @@ class AgentProgress:
 
 @dataclass
 class Desk:
-    """One leg's models and search, and the account that all calls of an article share."""
+    """One leg's models and search, and the account that all calls of an article share.
+
+    `conducts` collects how the models kept to the shape of answers in this leg.
+    """
 
     models: Models
     search: Search
     account: Account
     progress: Callable[[AgentProgress], None]
+    conducts: list[Conduct] = field(default_factory=list)

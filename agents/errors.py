@@ -31,7 +31,10 @@ class AgentError(Exception):
     Nothing of a key ever stands in a sentence or a fact.
     """
 
-    def __init__(self, code: Code, sentence: str, facts: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, code: Code, sentence: str, facts: Mapping[str, str] | None = None, *, said: str = ""
+    ) -> None:
         super().__init__(sentence)
         self.code: Code = code
         self.facts: dict[str, str] = dict(facts or {})
+        self.said = said  # all of `answer`, which is cut for the record

@@ -13,6 +13,7 @@ from pydantic_ai.models import Model, infer_model
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.providers import Provider, infer_provider
 
+from agents.abilities import Abilities, Setting, abilities_of, has_custom_host, with_abilities
 from agents.errors import AgentError
 from agents.hosts import address_setting, key_of, key_setting
 from agents.offline.model import OfflineModel
@@ -23,18 +24,19 @@ OFFLINE = "offline"
 
 @dataclass(frozen=True)
 class Models:
-    """One model for each task; they may be of different providers."""
+    """One model for each task; they may be of different providers. `fallback` stands in for any of them."""
 
     research: Model
     formatter: Model
     analysis: Model
     writer: Model
     reviewer: Model
+    fallback: Model | None = None
 
     def each(self) -> list[Model]:
         """Every model once."""
-        roles = (self.research, self.formatter, self.analysis, self.writer, self.reviewer)
-        return list({id(model): model for model in roles}.values())
+        roles = (self.research, self.formatter, self.analysis, self.writer, self.reviewer, self.fallback)
+        return list({id(model): model for model in roles if model is not None}.values())
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator["Models"]:
@@ -53,6 +55,8 @@ def models_from(
     writer: str | None = None,
     reviewer: str | None = None,
     formatter: str | None = None,
+    fallback: str | None = None,
+    structured_output: Setting = "auto",
     patience: Patience | None = None,
 ) -> Models:
     """The models by PydanticAI's names, such as `openai-chat:gpt-4.1-mini`; None or "offline" needs no key.
@@ -71,7 +75,7 @@ def models_from(
     def model(*names: str | None) -> Model:
         name = next((name.strip() for name in names if name and name.strip()), OFFLINE)
         if name not in models:
-            models[name] = _model(name, provider, patience or Patience())
+            models[name] = _model(name, provider, patience or Patience(), structured_output)
         return models[name]
 
     return Models(
@@ -80,10 +84,26 @@ def models_from(
         analysis=model(analysis, research, default),
         writer=model(writer, default),
         reviewer=model(reviewer, default),
+        fallback=model(fallback) if fallback else None,
     )
 
 
-def _model(name: str, provider: Callable[[str], Provider[Any]], patience: Patience) -> Model:
+def abilities_for(model: Model) -> Abilities:
+    """What a model can do: as it was resolved when it was made, else by its profile."""
+    return model.abilities if isinstance(model, AbleModel) else abilities_of(model, custom_host=False)
+
+
+class AbleModel(PatientModel):
+    """A model of the settings, with what it can do."""
+
+    def __init__(self, wrapped: Model, patience: Patience, abilities: Abilities) -> None:
+        super().__init__(wrapped, patience)
+        self.abilities = abilities
+
+
+def _model(
+    name: str, provider: Callable[[str], Provider[Any]], patience: Patience, structured_output: Setting
+) -> Model:
     if name == OFFLINE:
         return OfflineModel()
     try:
@@ -96,7 +116,8 @@ def _model(name: str, provider: Callable[[str], Provider[Any]], patience: Patien
         raise _unusable(name, "It names a provider and no model")
     if (wrong := _wrong_address(model) or _wrong_key(model)) is not None:
         raise _unusable(name, wrong)
-    return PatientModel(model, patience)
+    abilities = abilities_of(model, setting=structured_output, custom_host=has_custom_host(model))
+    return AbleModel(with_abilities(model, abilities), patience, abilities)
 
 
 def _unusable(name: str, why: str) -> AgentError:

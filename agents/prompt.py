@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from agents.citations import unlinked
 from knowledge.language import Language
 
 _FOLDER = Path(__file__).parent / "prompts"
@@ -15,17 +16,8 @@ TAGS = frozenset(
     {
         *("topic", "language", "question", "known", "report", "gap", "summary"),
         *("evidence", "source", "title", "passage", "heading", "text", "finding", "claim", "quote"),
-        *(
-            "outline",
-            "section",
-            "description",
-            "previous",
-            "draft",
-            "content",
-            "published",
-            "tags",
-            "categories",
-        ),
+        *("outline", "section", "description", "previous", "draft", "content", "published"),
+        *("tags", "categories", "answer", "problem"),
         *("request", "outcome", "issue", "fix", "feedback", "change"),
     }
 )
@@ -53,8 +45,9 @@ def harmless(text: str) -> str:
 
 
 def restored(text: str) -> str:
-    """What a model quoted of harmless text, as it was: code such as `</div>` is itself again."""
-    return _MADE_HARMLESS.sub("<", text)
+    """What a model said, as it is kept: what it quoted of harmless text, such as `</div>`, is itself again,
+    and a citation is no link to elsewhere."""
+    return unlinked(_MADE_HARMLESS.sub("<", text))
 
 
 def tag(name: str, body: str, **attributes: str | int) -> str:

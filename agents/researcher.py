@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pydantic_ai import Agent, ModelRetry, RunContext, ToolOutput
+from pydantic_ai import Agent, ModelRetry, RunContext
 
 from agents.call import RETRIES, ask
 from agents.contracts import Finding, ResearchResult
@@ -12,6 +12,7 @@ from agents.evidence import evidence
 from agents.prompt import element, instructions, prompt, restored, tag, topic_and_language
 from agents.quotes import locate
 from agents.reading import STEPS, TOOLS, Reading
+from agents.stage import Stage, answer_of
 from agents.wire import FindingsAnswer
 from knowledge.language import Language
 
@@ -23,11 +24,8 @@ _researcher = Agent(
     tools=TOOLS,
     retries={"tools": RETRIES, "output": 1},
 )
-_formatter = Agent(
-    name="formatter",
-    instructions=instructions("formatter"),
-    output_type=ToolOutput(FindingsAnswer, name="return_findings", strict=True),
-    retries={"output": RETRIES},
+_FORMATTER: Stage[None, FindingsAnswer] = Stage(
+    "formatter", FindingsAnswer, "return_findings", lambda _, answer: []
 )
 
 _NO_SUPPORT: dict[Language, str] = {
@@ -80,8 +78,8 @@ async def research(
     )
     if not reading.passages:
         raise _nothing_found(topic)
-    answer = await ask(
-        _formatter,
+    answer = await answer_of(
+        _FORMATTER,
         tag("report", report),
         model=desk.models.formatter,
         deps=None,

@@ -3,42 +3,36 @@
 import re
 from collections.abc import Sequence
 
-from pydantic_ai import Agent, ModelRetry, ToolOutput
-
-from agents.call import RETRIES, ask
 from agents.contracts import AnalysisResult, DraftResult, ResearchResult, ReviewIssue, ReviewResult
 from agents.desk import Desk, StandingRequest
 from agents.evidence import evidence, gaps, issue, outline, requests_of_people
 from agents.headings import unseen
-from agents.prompt import element, instructions, prompt, restored, tag, topic_and_language
+from agents.prompt import element, prompt, restored, tag, topic_and_language
+from agents.stage import Stage, answer_of
 from agents.wire import ReviewAnswer
 from knowledge.language import Language
 
 _TEXTS = 6_000  # tokens of passages against which a draft is read
 
-_reviewer = Agent(
-    name="reviewer",
-    instructions=instructions("reviewer"),
-    output_type=ToolOutput(ReviewAnswer, name="return_review", strict=True),
-    retries={"output": RETRIES},
-)
 
-
-@_reviewer.output_validator
-def _keeps_the_rules(answer: ReviewAnswer) -> ReviewAnswer:
+def _broken_rules(_: None, answer: ReviewAnswer) -> list[str]:
     if any(unseen(found.description) for found in answer.issues):
-        raise ModelRetry("An issue has no description. Say what is wrong and where, or leave the issue out.")
+        return ["An issue has no description. Say what is wrong and where, or leave the issue out."]
     if answer.decision != "approve" and not answer.issues:
-        raise ModelRetry(
+        return [
             f"The decision is {answer.decision} without an issue. Name at least one issue that says what to "
             "change, or approve."
-        )
+        ]
     if answer.decision == "approve" and any(found.severity == "high" for found in answer.issues):
-        raise ModelRetry(
+        return [
             "The decision is approve with an issue of high severity. Decide revise or research, or give the "
             "issue the severity that it has."
-        )
-    return answer
+        ]
+    return []
+
+
+# A decision is a reviewer's: none is made of words that name none.
+_REVIEWER = Stage("reviewer", ReviewAnswer, "return_review", _broken_rules, shapes_prose=False)
 
 
 async def review(
@@ -54,8 +48,8 @@ async def review(
 ) -> ReviewResult:
     """What a careful editor would say of a draft. `last` is the review before. Raises AgentError."""
     headings = [section.heading for section in draft.sections]
-    answer = await ask(
-        _reviewer,
+    answer = await answer_of(
+        _REVIEWER,
         prompt(
             [
                 topic_and_language(topic, language),

@@ -3,9 +3,6 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from pydantic_ai import Agent, ModelRetry, RunContext, ToolOutput
-
-from agents.call import RETRIES, ask
 from agents.citations import cited_ids
 from agents.contracts import (
     AnalysisResult,
@@ -19,7 +16,8 @@ from agents.contracts import (
 from agents.desk import Desk, StandingRequest
 from agents.evidence import evidence, issue, outline, requests_of_people
 from agents.headings import plain_heading
-from agents.prompt import element, instructions, prompt, restored, tag, topic_and_language
+from agents.prompt import element, prompt, restored, tag, topic_and_language
+from agents.stage import Stage, answer_of
 from agents.wire import PlanAnswer, PlannedSectionAnswer
 from knowledge.language import Language
 
@@ -55,37 +53,33 @@ class Revision:
 @dataclass(frozen=True)
 class _Rules:
     count: int
+    headings: frozenset[str]  # of the draft, in lower case
     known_ids: frozenset[str]
 
 
-_planner = Agent(
-    name="planner",
-    instructions=instructions("planner"),
-    deps_type=_Rules,
-    output_type=ToolOutput(PlanAnswer, name="return_plan", strict=True),
-    retries={"output": RETRIES},
-)
-
-
-@_planner.output_validator
-def _is_a_plan(ctx: RunContext[_Rules], answer: PlanAnswer) -> PlanAnswer:
+def _broken_rules(rules: _Rules, answer: PlanAnswer) -> list[str]:
     wrong = []
     numbers = [section.number for section in answer.sections if section.number is not None]
     headings = [plain_heading(section.heading).casefold() for section in answer.sections]
     if not answer.sections:
         wrong.append("At least one section has to stay.")
-    if strange := sorted({number for number in numbers if not 1 <= number <= ctx.deps.count}):
-        wrong.append(f"The draft has sections 1 to {ctx.deps.count}; there is no {strange}.")
+    # A null number is a new section; one that a model forgot would have the section written from nothing.
+    for section in answer.sections:
+        if section.number is None and plain_heading(section.heading).casefold() in rules.headings:
+            wrong.append(f'"{section.heading}" is in the draft: give its number.')
+    if strange := sorted({number for number in numbers if not 1 <= number <= rules.count}):
+        wrong.append(f"The draft has sections 1 to {rules.count}; there is no {strange}.")
     if len(set(numbers)) < len(numbers):
         wrong.append("A section of the draft may stand in the plan once.")
     if not all(headings) or len(set(headings)) < len(headings):
         wrong.append("Each section needs a heading of its own.")
     named = {source_id for section in answer.sections for source_id in section.source_ids}
-    if unknown := sorted(named - ctx.deps.known_ids):
+    if unknown := sorted(named - rules.known_ids):
         wrong.append(f"There is no source {', '.join(unknown)}.")
-    if wrong:
-        raise ModelRetry("\n".join(wrong))
-    return answer
+    return wrong
+
+
+_PLANNER = Stage("planner", PlanAnswer, "return_plan", _broken_rules)
 
 
 async def plan_revision(
@@ -107,8 +101,8 @@ async def plan_revision(
     mends = not pending or any(not request.text for request in pending)
     issues = list(review.issues) if review else []
     headings = [section.heading for section in draft.sections]
-    answer = await ask(
-        _planner,
+    answer = await answer_of(
+        _PLANNER,
         prompt(
             [
                 topic_and_language(topic, language),
@@ -132,7 +126,11 @@ async def plan_revision(
             ]
         ),
         model=desk.models.writer,
-        deps=_Rules(len(draft.sections), frozenset(source.id for source in research.sources)),
+        deps=_Rules(
+            len(draft.sections),
+            frozenset(heading.casefold() for heading in headings),
+            frozenset(source.id for source in research.sources),
+        ),
         desk=desk,
         step="plan",
     )

@@ -4,16 +4,14 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pydantic_ai import Agent, ModelRetry, RunContext, ToolOutput
-
-from agents.call import RETRIES, ask
 from agents.citations import cited_ids, normalised, unknown_ids, without_citations, without_definitions
 from agents.contracts import AnalysisResult, DraftResult, DraftSection, ResearchResult, ReviewResult
 from agents.desk import AgentProgress, Desk, StandingRequest
 from agents.evidence import evidence, issue, outline, requests_of_people
 from agents.headings import plain_heading, unseen, without_headings
-from agents.prompt import element, instructions, prompt, restored, tag, topic_and_language
+from agents.prompt import element, prompt, restored, tag, topic_and_language
 from agents.revision import PlannedSection, Revision, plan_revision
+from agents.stage import Stage, answer_of
 from agents.wire import FrontAnswer, SectionAnswer
 from knowledge.language import Language
 
@@ -25,20 +23,6 @@ class _SectionRules:
     allowed_ids: frozenset[str]
 
 
-_front_writer = Agent(
-    name="front",
-    instructions=instructions("front"),
-    output_type=ToolOutput(FrontAnswer, name="return_front", strict=True),
-    retries={"output": RETRIES},
-)
-_section_writer = Agent(
-    name="section",
-    instructions=instructions("section"),
-    deps_type=_SectionRules,
-    output_type=ToolOutput(SectionAnswer, name="return_section", strict=True),
-    retries={"output": RETRIES},
-)
-
 _UNCITED: dict[Language, str] = {
     "en": "Named in the outline but not cited, by section: {sections}.",
     "zh": "大纲列出但正文未引用的来源（按节）：{sections}。",
@@ -46,24 +30,24 @@ _UNCITED: dict[Language, str] = {
 }
 
 
-@_front_writer.output_validator
-def _has_a_title(answer: FrontAnswer) -> FrontAnswer:
-    if not plain_heading(answer.title):
-        raise ModelRetry("The title is empty. Give one.")
-    return answer
+def _broken_front(_: None, answer: FrontAnswer) -> list[str]:
+    return [] if plain_heading(answer.title) else ["The title is empty. Give one."]
 
 
-@_section_writer.output_validator
-def _cites_what_it_was_given(ctx: RunContext[_SectionRules], answer: SectionAnswer) -> SectionAnswer:
+def _broken_section(rules: _SectionRules, answer: SectionAnswer) -> list[str]:
     if unseen(_content(answer)):
-        raise ModelRetry("The section is empty. Write it; where evidence is missing, say what is missing.")
-    if unknown := unknown_ids(_content(answer), ctx.deps.allowed_ids):
-        allowed = ", ".join(sorted(ctx.deps.allowed_ids)) or "none: this section has no source"
-        raise ModelRetry(
+        return ["The section is empty. Write it; where evidence is missing, say what is missing."]
+    if unknown := unknown_ids(_content(answer), rules.allowed_ids):
+        allowed = ", ".join(sorted(rules.allowed_ids)) or "none: this section has no source"
+        return [
             f"The section cites {', '.join(unknown)}, which is not in its evidence. Cite only {allowed}; "
             "leave out what they do not say."
-        )
-    return answer
+        ]
+    return []
+
+
+_FRONT = Stage("front", FrontAnswer, "return_front", _broken_front)
+_SECTION = Stage("section", SectionAnswer, "return_section", _broken_section)
 
 
 @dataclass(frozen=True)
@@ -173,8 +157,8 @@ async def _carried_out(article: _Article, plan: Revision, last: DraftResult | No
 
 
 async def _front(article: _Article, plan: Revision, last: DraftResult | None) -> FrontAnswer:
-    return await ask(
-        _front_writer,
+    return await answer_of(
+        _FRONT,
         prompt(
             [
                 topic_and_language(article.topic, article.language),
@@ -202,8 +186,8 @@ async def _front(article: _Article, plan: Revision, last: DraftResult | None) ->
 async def _section(article: _Article, plan: Revision, at: int) -> SectionAnswer:
     section = plan.sections[at]
     headings = [planned.before.heading if planned.before else "" for planned in plan.sections]
-    return await ask(
-        _section_writer,
+    return await answer_of(
+        _SECTION,
         prompt(
             [
                 topic_and_language(article.topic, article.language),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bench.chain import longest_chain, seconds
-from tests.editorial_office import Office
+from tests.editorial_office import Office, stage_of
 from tests.scripted_openai.plausible import completion_tokens
 from tests.scripted_openai.replies import ModelReply, Reply, Text, ToolCalls
 from tests.scripted_openai.request import ChatRequest
@@ -141,4 +141,4 @@ def strings(value: Any) -> Iterator[str]:
 
 
 def agent_of(request: ChatRequest) -> str:
-    return next(name for tool, name in AGENTS.items() if tool in request.tool_names)
+    return next(name for tool, name in AGENTS.items() if tool == stage_of(request))

@@ -44,10 +44,9 @@ class Office:
     written: int = field(default=0, init=False)
 
     def __call__(self, request: ChatRequest) -> Reply:
-        tools = request.tool_names
-        if "knowledge_search" in tools:
+        stage = stage_of(request)
+        if stage == "knowledge_search":
             return self._research(request)
-        [tool] = tools
         text = request.last_user
         answer = {
             "return_findings": self._findings,
@@ -56,8 +55,10 @@ class Office:
             "return_section": self._section,
             "return_plan": self._plan,
             "return_review": self._review,
-        }[tool](text)
-        return ToolCalls([Call(tool, answer)])
+        }[stage](text)
+        if request.tools:
+            return ToolCalls([Call(stage, answer)])
+        return Text(json.dumps(answer, ensure_ascii=False))
 
     def _research(self, request: ChatRequest) -> Reply:
         text = request.last_user
@@ -155,6 +156,19 @@ class Office:
         found = WANTED[language] if decision == "research" else f"Review {self.reviewed}."
         issue = {"severity": "high", "description": found, "suggested_fix": "→", "section": "1"}
         return {"decision": decision, "score": 60, "issues": [issue], "feedback": f"Round {self.reviewed}."}
+
+
+def stage_of(request: ChatRequest) -> str:
+    """What is asked for, by the name under which it is returned; of the researcher the name of its search.
+
+    The name is that of a tool, of a schema, or stands in the instructions.
+    """
+    if "knowledge_search" in request.tool_names:
+        return "knowledge_search"
+    if request.tools:
+        [name] = request.tool_names
+        return name
+    return request.response_format.name or re.findall(r"return_[a-z]+", request.system)[0]
 
 
 @dataclass(frozen=True)

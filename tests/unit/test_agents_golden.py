@@ -71,31 +71,39 @@ def plan_that_keeps_all(example: Example) -> dict[str, Any]:
 
 
 def readable(body: dict[str, Any]) -> str:
-    """A request for people: its messages as they are, its tools as JSON."""
+    """A request for people: its messages as they are, its tools and the shape of its answer as JSON."""
     parts = [f"===== {message['role']}\n{message['content']}" for message in body["messages"]]
-    tools = json.dumps([tool["function"] for tool in body["tools"]], ensure_ascii=False, indent=1)
-    rest = {key: value for key, value in body.items() if key not in ("messages", "tools")}
-    return "\n\n".join([*parts, f"===== tools\n{tools}", f"===== settings\n{json.dumps(rest)}"]) + "\n"
+    for name in ("tools", "response_format"):
+        if name in body:
+            parts.append(f"===== {name}\n{json.dumps(body[name], ensure_ascii=False, indent=1)}")
+    rest = {key: value for key, value in body.items() if key not in ("messages", "tools", "response_format")}
+    return "\n\n".join([*parts, f"===== settings\n{json.dumps(rest)}"]) + "\n"
+
+
+def wanted(body: dict[str, Any]) -> str:
+    """What a request asks for: the name of its first tool, or of the shape of its answer."""
+    if "tools" in body:
+        return str(body["tools"][0]["function"]["name"])
+    return str(body["response_format"]["json_schema"]["name"])
 
 
 @pytest.mark.parametrize("example", [english(), chinese()], ids=["en", "zh"])
 @pytest.mark.parametrize("agent", REQUESTS)
 async def test_the_request_is_the_one_that_was_read_and_approved(agent: str, example: Example) -> None:
-    tool, run = REQUESTS[agent]
+    shape, run = REQUESTS[agent]
 
     def answer(body: dict[str, Any]) -> dict[str, Any]:
-        offered = body["tools"][0]["function"]["name"]
-        if offered == "return_plan":
-            return calls((offered, plan_that_keeps_all(example)))
-        if offered in USUAL:
-            return calls((offered, dict(USUAL[offered])))
+        if wanted(body) == "return_plan":
+            return said(json.dumps(plan_that_keeps_all(example)))
+        if wanted(body) in USUAL:
+            return said(json.dumps(dict(USUAL[wanted(body)])))
         if body["messages"][-1]["role"] == "tool":
             return said(REPORTS[example.language])
         return calls(("knowledge_search", {"queries": ["MD5"]}))
 
     async with scripted_host(answer) as (host, model):
         await run(example, desk_with(model))
-    body = next(body for body in host.requests if body["tools"][0]["function"]["name"] == tool)
+    body = next(body for body in host.requests if wanted(body) == shape)
     golden = GOLDEN / f"{agent}.{example.language}.txt"
     if os.environ.get("REGENERATE_GOLDEN"):
         golden.write_text(readable(body), encoding="utf-8")

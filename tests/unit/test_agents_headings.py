@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.headings import parts, plain_heading, without_headings
+from agents.headings import parts, plain_heading, unseen, without_headings
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,10 @@ from agents.headings import parts, plain_heading, without_headings
         ("## 移行\n\n移行する。\n\n## 手順", "移行する。\n\n### 手順"),
         ("Text.\n\n```sh\n# a comment\n```", "Text.\n\n```sh\n# a comment\n```"),
         ("```\n# only code\n```", "```\n# only code\n```"),
+        ("Text.\n\n```go\nx := 1", "Text.\n\n```go\nx := 1\n```"),
+        ("正文。\n\n~~~~\n代码\n~~~", "正文。\n\n~~~~\n代码\n~~~\n~~~~"),
+        ("本文。\n\n```go\nx\n```go", "本文。\n\n```go\nx\n```go\n```"),
+        ("```x``` is a span.", "```x``` is a span."),
         ("#hashtag is no heading", "#hashtag is no heading"),
         ("## Only a heading", ""),
         ("  \n\n", ""),
@@ -40,10 +44,23 @@ def test_headings_in_a_section_stay_below_its_own(content: str, kept: str) -> No
         ("From C to C#", "From C to C#"),
         ("## Closed ##", "Closed"),
         ("移行\n手順", "移行 手順"),
+        ("Why MD5 fails [S1]", "Why MD5 fails"),
+        ("迁移【S2】", "迁移"),
+        ("移行（S1、S2）", "移行"),
+        ("[S3]", ""),
+        ("\u200b", ""),
+        ("**\u2060\u00ad**", ""),
     ],
 )
 def test_a_heading_is_plain(heading: str, plain: str) -> None:
     assert plain_heading(heading) == plain
+
+
+@pytest.mark.parametrize(
+    ("text", "nothing"), [("", True), (" \n\u200b\ufe0f", True), ("字", False), ("か゛", False)]
+)
+def test_what_cannot_be_seen_is_nothing(text: str, nothing: bool) -> None:
+    assert unseen(text) is nothing
 
 
 def test_a_text_is_cut_at_its_headings_but_not_in_code() -> None:

@@ -192,6 +192,27 @@ async def test_a_research_that_does_not_end_is_stopped_after_eight_steps() -> No
     assert "no_steps_left" in steps[7]
 
 
+@pytest.mark.parametrize(
+    "report", ["MD5 is fast, and that is", "MD5 很快，而这正是", "MD5 は高速で、それこそが"]
+)
+async def test_a_report_that_was_cut_off_is_said_and_no_findings_are_made_of_it(report: str) -> None:
+    asked_for_findings: list[str] = []
+
+    async def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        if info.output_tools:
+            asked_for_findings.append(str(messages))
+            return ModelResponse(parts=[ToolCallPart("return_findings", dict(FINDINGS))])
+        if len(messages) == 1:
+            return ModelResponse(parts=[ToolCallPart("knowledge_search", {"queries": ["MD5"]})])
+        return ModelResponse(parts=[TextPart(report)], finish_reason="length")
+
+    with pytest.raises(AgentError, match="cut off at the limit of the model") as failed:
+        await run_research(english(), desk_with(FunctionModel(answer)))
+    assert failed.value.code == "answer_cut_off"
+    assert failed.value.facts["answer"] == report
+    assert asked_for_findings == []
+
+
 async def test_nothing_read_is_nothing_found() -> None:
     scripted = Scripted()
     with pytest.raises(AgentError, match="Nothing in the knowledge base is about 'パスワード'") as failed:

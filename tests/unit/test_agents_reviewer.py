@@ -33,6 +33,15 @@ async def test_other_decisions_need_an_issue(decision: str) -> None:
     assert f"The decision is {decision} without an issue" in scripted.refusals[0]
 
 
+@pytest.mark.parametrize("blank", ["", " \n", "\u200b", "　"])
+async def test_an_issue_that_says_nothing_goes_back(blank: str) -> None:
+    wrong = {**REVIEW, "decision": "research", "issues": [{**found("high"), "description": blank}]}
+    scripted = Scripted(return_review=[wrong, REVIEW])
+    result = await run_review(english(), desk_with(scripted.model))
+    assert (result.decision, result.issues) == ("approve", [])
+    assert "no description" in scripted.refusals[0]
+
+
 async def test_an_approval_may_have_lesser_issues_and_no_score() -> None:
     answer = {**REVIEW, "score": None, "issues": [found("medium", "1"), found("low", "nowhere")]}
     scripted = Scripted(return_review=[answer])

@@ -1,5 +1,6 @@
 """What goes over the wire is strict: in the schema of each answer, and as an OpenAI host sees it."""
 
+import json
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
@@ -67,21 +68,20 @@ async def test_the_schema_of_each_answer_is_strict_and_bounded(tool: str) -> Non
 @pytest.mark.parametrize("tool", RUNS)
 async def test_an_openai_host_is_asked_in_strict_mode(tool: str) -> None:
     def answer(body: dict[str, Any]) -> dict[str, Any]:
-        names = [offered["function"]["name"] for offered in body["tools"]]
-        if names[0] in USUAL:
-            return calls((names[0], dict(USUAL[names[0]])))
+        if "response_format" in body:
+            return {"content": json.dumps(USUAL[body["response_format"]["json_schema"]["name"]])}
         if body["messages"][-1]["role"] == "tool":
             return {"content": "A report."}
         return calls(("knowledge_search", {"queries": ["MD5"], "k": 5}))
 
     async with scripted_host(answer) as (host, model):
         await RUNS[tool](english(), desk_with(model))
-    offered = [one["function"] for body in host.requests for one in body["tools"]]
-    answers = [function for function in offered if function["name"] == tool]
+    formats = [body["response_format"]["json_schema"] for body in host.requests if "response_format" in body]
+    answers = [one for one in formats if one["name"] == tool]
     assert answers
-    for function in answers:
-        assert function["strict"] is True
-        assert faults(function["parameters"], bounded=False) == []
+    for answer_format in answers:
+        assert answer_format["strict"] is True
+        assert faults(answer_format["schema"], bounded=True) == []
 
 
 async def test_the_ranges_of_the_tools_stand_in_their_descriptions_too() -> None:

@@ -12,7 +12,7 @@ from agents.desk import AgentProgress, StandingRequest
 from agents.errors import AgentError
 from agents.writer import revise_draft
 from tests.unit.agent_runs import run_revision, run_writer
-from tests.unit.answers import PLAN, Scripted
+from tests.unit.answers import FRONT, PLAN, Scripted
 from tests.unit.password_article import Example, chinese, desk_with, english
 
 
@@ -92,13 +92,44 @@ async def test_a_citation_of_a_source_that_the_section_was_not_given_goes_back()
     assert draft.sections[0].content == "Fast."
 
 
-@pytest.mark.parametrize("content", ["", "  \n", "## Why MD5 fails", "## 为什么\n\n"])
+@pytest.mark.parametrize(
+    "content",
+    ["", "  \n", "## Why MD5 fails", "## 为什么\n\n", "\u200b", "[S1]: https://evil.test", "# 移行\n\u2060"],
+)
 async def test_an_empty_section_goes_back_and_ends_as_a_bad_answer(content: str) -> None:
     scripted = Scripted(return_section=[section(content)])
     with pytest.raises(AgentError) as failed:
         await run_writer(english(), desk_with(scripted.model))
     assert failed.value.code == "bad_answer"
     assert any("section is empty" in refusal for refusal in scripted.refusals)
+
+
+@pytest.mark.parametrize("text", ["It is fast [S1].", "它很快【S1】。", "速い（S1）。"])
+async def test_code_that_a_writer_left_open_swallows_no_other_section(text: str) -> None:
+    scripted = Scripted(return_section=by_heading(s1=f"{text}\n\n```go\nx := 1", s2="Memory [S2]."))
+    draft = await run_writer(english(), desk_with(scripted.model))
+    assert draft.used_source_ids == ["S1", "S2"]
+    assert "x := 1\n```\n\n## Argon2id\n\nMemory [S2]." in draft.content
+
+
+async def test_what_looks_like_a_citation_is_one() -> None:
+    scripted = Scripted(
+        return_section=by_heading(s1="Fast [S1](https://evil.test).\n\n[S1]: https://evil.test", s2="[S2]")
+    )
+    draft = await run_writer(english(), desk_with(scripted.model))
+    assert draft.sections[0].content == "Fast [S1]."
+    assert "evil" not in draft.content
+    scripted = Scripted(return_section=[section("Fast [S9](https://evil.test)."), section("Fast.")])
+    await run_writer(english(), desk_with(scripted.model))
+    assert "cites S9" in scripted.refusals[0]
+
+
+async def test_titles_and_headings_cite_nothing() -> None:
+    front = {**FRONT, "title": "MD5 [S8]", "description": "Why it fails（S9）."}
+    scripted = Scripted(return_front=[front], return_section=by_heading(s1="Fast [S1]."))
+    draft = await run_writer(english(), desk_with(scripted.model))
+    assert (draft.title, draft.description) == ("MD5", "Why it fails.")
+    assert draft.used_source_ids == ["S1"]
 
 
 async def test_a_source_that_was_declared_but_not_cited_is_a_warning() -> None:

@@ -1,0 +1,130 @@
+"""An answer as text: past reasoning, fences and remarks to the one object that is meant."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from pydantic_core import from_json
+
+from agents.lenient_json import Container, Piece, read
+from agents.slips import RepairName
+
+_INVISIBLE = "\ufeff\u200b\u2060"
+_THINKING = re.compile(r"(?:\s*<(think|thinking|reasoning|thought)>.*?</\1>)+", re.DOTALL | re.IGNORECASE)
+_THINKING_OPEN = re.compile(r"\s*<(?:think|thinking|reasoning|thought)>", re.IGNORECASE)
+# Some hosts swallow the opening tag, which is part of their prompt.
+_THINKING_END = re.compile(r"[^{\[`].*?</(?:think|thinking|reasoning|thought)>", re.DOTALL | re.IGNORECASE)
+_FENCE_OPEN = re.compile(r"(?:^|\n)[ \t]*(?:`{3,}|~{3,})[\w+.-]*\s*$")
+_FENCE_CLOSE = re.compile(r"^\s*(?:`{3,}|~{3,})")
+_REST = re.compile(r"[\"”]\s*[:：}\]]")  # what only the inside of an object has
+_ESCAPED_WHOLE = re.compile(r'[{\[](?:\s|\\n|\\t)*\\"')
+
+Test = Callable[[Any], bool]
+
+
+def answer_in_text(text: str, recognised: Test, valid: Test) -> tuple[Any, list[RepairName]] | None:
+    """The value that a text gives, and what had to be mended to read it.
+
+    `recognised` tells an answer from other objects, `valid` tells which of several can be used. None if there
+    is no answer, an unfinished one, or several that differ.
+    """
+    value, readable = _strict(text)
+    if readable and not isinstance(value, str):
+        return value, []
+    names: list[RepairName] = []
+    for _ in range(2):  # encoded twice, or three times
+        if isinstance(value, str):
+            text = value
+        elif _ESCAPED_WHOLE.match(text.strip()):
+            text, readable = _strict(f'"{text.strip()}"')
+            if not readable:
+                return None
+        else:
+            break
+        names = ["double_encoded"]
+        value, readable = _strict(text)
+        if readable and not isinstance(value, str):
+            return value, names
+    found = _found(text, recognised, valid)
+    return None if found is None else (found[0], [*names, *found[1]])
+
+
+def unfinished(text: str) -> bool:
+    """Whether a text ends inside an object, a list or the reasoning in front of it."""
+    if _strict(text)[1]:
+        return False
+    rest, _ = _without_thinking(text)
+    return _THINKING_OPEN.match(rest) is not None or read(rest).unfinished
+
+
+def json_in_string(text: str) -> tuple[Container, tuple[RepairName, ...]] | None:
+    """The object or list that a string is, from its first character to its last."""
+    bare = text.strip()
+    if not bare.startswith(("{", "[")):
+        return None
+    value, readable = _strict(bare)
+    if readable:
+        return value, ()
+    reading = read(bare)
+    if len(reading.pieces) != 1 or reading.unfinished or reading.broken:
+        return None
+    (piece,) = reading.pieces
+    # `[draft]` is a word in brackets.
+    whole = (piece.start, piece.end) == (0, len(bare)) and "unquoted" not in piece.repairs
+    return (piece.value, piece.repairs) if whole else None
+
+
+def _strict(text: str) -> tuple[Any, bool]:
+    try:
+        return from_json(text), True
+    except (ValueError, TypeError):  # TypeError: half a surrogate pair
+        return None, False
+
+
+def _without_thinking(text: str) -> tuple[str, bool]:
+    bare = text.strip().strip(_INVISIBLE)
+    ending = _THINKING.match(bare) or _THINKING_END.match(bare)
+    return (bare[ending.end() :], True) if ending else (bare, False)
+
+
+def _found(text: str, recognised: Test, valid: Test) -> tuple[Any, list[RepairName]] | None:
+    bare, thought = _without_thinking(text)
+    reading = read(bare)
+    if reading.unfinished or _THINKING_OPEN.match(bare):
+        return None
+    piece = _meant(bare, reading.pieces, recognised, valid, certain=not reading.broken)
+    if piece is None:
+        return None
+    ends = [piece.end, *(each.end for each in reading.pieces if each.start > piece.start)]
+    starts = [*(each.start for each in reading.pieces if each.start > piece.start), len(bare)]
+    if any(_REST.search(bare, end, start) for end, start in zip(ends, starts, strict=True)):
+        return None  # a mark in a text ended it too early
+    names: list[RepairName] = ["thinking"] if thought else []
+    if text.strip() != text.strip().strip(_INVISIBLE):
+        names.append("invisible")
+    before, opening = _FENCE_OPEN.subn("", bare[: piece.start])
+    after, closing = _FENCE_CLOSE.subn("", bare[piece.end :])
+    if opening or closing:
+        names.append("fence")
+    if (before + after).strip().strip(_INVISIBLE):
+        names.append("chat")
+    return piece.value, [*names, *piece.repairs]
+
+
+def _meant(text: str, pieces: list[Piece], recognised: Test, valid: Test, *, certain: bool) -> Piece | None:
+    """The one that is the answer; if none is recognised, the only object, if all could be read."""
+    objects = [
+        piece for piece in pieces if isinstance(piece.value, dict) or any(map(_is_object, piece.value))
+    ]
+    answers = [piece for piece in objects if recognised(piece.value)]
+    if len({text[piece.start : piece.end] for piece in answers}) > 1:
+        answers = [piece for piece in answers if valid(piece.value)]
+        if len(answers) > 1:
+            return None
+    if answers:
+        return answers[0]
+    return objects[0] if len(objects) == 1 and certain else None
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)

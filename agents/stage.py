@@ -1,0 +1,227 @@
+"""A structured answer: asked for as its model can give it, put right where code can, else had another way.
+
+docs/decisions/0012: repair, then at most two retries with what is wrong, then the formatter, then the
+fallback model, then an error that keeps what was said.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_ai import Agent, ModelRetry, RunContext
+from pydantic_ai.capabilities import AbstractCapability, WrapModelRequestHandler
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models import Model, ModelRequestContext
+from pydantic_ai.output import OutputContext
+
+from agents.abilities import Abilities, Output, output_type_for, settings_for
+from agents.call import RETRIES, ask
+from agents.desk import Desk
+from agents.errors import AgentError
+from agents.explain import explain
+from agents.models import abilities_for
+from agents.prompt import instructions, prompt, tag
+from agents.repair import looks_cut_off, repair
+from knowledge.model_record import Conduct
+
+DepsT = TypeVar("DepsT")
+AnswerT = TypeVar("AnswerT", bound=BaseModel)
+
+# What another model cannot help with, or must not try.
+_FINAL = frozenset({"budget", "nothing_found"})
+
+
+@dataclass(frozen=True, eq=False)
+class Stage(Generic[DepsT, AnswerT]):
+    """One kind of structured answer. `broken_rules` says, for the model, which rules an answer breaks."""
+
+    name: str  # of the agent and its instruction file
+    answer: type[AnswerT]
+    tool: str  # under which name it is returned
+    broken_rules: Callable[[DepsT, AnswerT], Sequence[str]]
+    shapes_prose: bool = True  # whether the formatter may make an answer of plain words
+    _agents: dict[tuple[str, Output, bool], Agent[DepsT, AnswerT]] = field(default_factory=dict)
+
+    def agent(self, abilities: Abilities, *, instructed_by: str, retries: int) -> Agent[DepsT, AnswerT]:
+        """The agent for a model of these abilities, made once."""
+        key = instructed_by, abilities.output, abilities.strict
+        if key not in self._agents:
+            agent: Agent[DepsT, AnswerT] = Agent(
+                name=instructed_by,
+                instructions=instructions(instructed_by),
+                output_type=output_type_for(abilities, self.answer, name=self.tool),
+                retries={"output": retries},
+            )
+
+            @agent.output_validator
+            def keeps_the_rules(ctx: RunContext[DepsT], answer: AnswerT) -> AnswerT:
+                if wrong := self.broken_rules(ctx.deps, answer):
+                    raise ModelRetry("\n".join(wrong))
+                return answer
+
+            self._agents[key] = agent
+        return self._agents[key]
+
+
+async def answer_of(
+    stage: Stage[DepsT, AnswerT], request: str, *, model: Model, deps: DepsT, desk: Desk, step: str
+) -> AnswerT:
+    """The answer of a model, or of those that stand in for it. `step` names the call within its leg.
+
+    Raises AgentError: of the model itself, whatever those that stood in for it said.
+    """
+    try:
+        return await _asked(stage, request, model=model, deps=deps, desk=desk, step=step)
+    except AgentError as error:
+        if error.code in _FINAL:
+            raise
+        answer = await _shaped(stage, error, deps=deps, desk=desk, step=step)
+        if answer is None and (fallback := desk.models.fallback) is not None and fallback is not model:
+            answer = await _stood_in(stage, request, model=fallback, deps=deps, desk=desk, step=step)
+        desk.conducts.append(
+            Conduct(model.model_name, stage.name, rescued=answer is not None, failed=answer is None)
+        )
+        if answer is None:
+            raise
+        return answer
+
+
+async def _asked(
+    stage: Stage[DepsT, AnswerT],
+    request: str,
+    *,
+    model: Model,
+    deps: DepsT,
+    desk: Desk,
+    step: str,
+    instructed_by: str | None = None,
+    retries: int = RETRIES,
+) -> AnswerT:
+    abilities = abilities_for(model)
+    mending = _Mending(stage.answer, stage.tool if abilities.output == "tool" else None)
+    try:
+        return await ask(
+            stage.agent(abilities, instructed_by=instructed_by or stage.name, retries=retries),
+            request,
+            model=model,
+            deps=deps,
+            desk=desk,
+            step=step,
+            settings=settings_for(abilities),
+            capabilities=[mending],
+        )
+    finally:
+        again = max(0, mending.requests - 1)
+        desk.conducts.append(
+            Conduct(model.model_name, stage.name, answers=1, repaired=mending.repaired, asked_again=again)
+        )
+
+
+async def _shaped(
+    stage: Stage[DepsT, AnswerT], error: AgentError, *, deps: DepsT, desk: Desk, step: str
+) -> AnswerT | None:
+    """What the formatter makes of an answer that had the wrong shape; None if that is no answer either."""
+    said = error.said
+    if error.code != "bad_answer" or not (said.strip() if stage.shapes_prose else "{" in said):
+        return None
+    if _validates(said, stage.answer):
+        return None  # its shape is right, so that it broke a rule: nothing for one who adds nothing
+    request = prompt([tag("answer", said), tag("problem", error.facts.get("problem", ""))])
+    model = desk.models.formatter
+    try:
+        return await _asked(
+            stage,
+            request,
+            model=model,
+            deps=deps,
+            desk=desk,
+            step=f"{step}:shape",
+            instructed_by="shaper",
+            retries=0,
+        )
+    except AgentError as failed:
+        if failed.code in _FINAL:
+            raise
+        return None
+
+
+async def _stood_in(
+    stage: Stage[DepsT, AnswerT], request: str, *, model: Model, deps: DepsT, desk: Desk, step: str
+) -> AnswerT | None:
+    try:
+        return await _asked(stage, request, model=model, deps=deps, desk=desk, step=f"{step}:fallback")
+    except AgentError as failed:
+        if failed.code in _FINAL:
+            raise
+        return None
+
+
+def _validates(said: str | dict[str, Any], schema: type[BaseModel]) -> bool:
+    """Whether an answer, put right as far as code can, has the shape."""
+    try:
+        mended = repair(said, schema).value
+        if isinstance(mended, str):
+            schema.model_validate_json(mended)
+        else:
+            schema.model_validate(mended)
+    except ValidationError:
+        return False
+    return True
+
+
+class _Mending(AbstractCapability[Any]):
+    """Puts answers right before they are validated, and says in plain words what is wrong with the others."""
+
+    def __init__(self, schema: type[BaseModel], tool: str | None) -> None:
+        """`tool` is the one that answers, None where the answer is text."""
+        self.requests = 0
+        self.repaired = 0  # answers
+        self._schema = schema
+        self._tool = tool
+
+    async def wrap_model_request(
+        self,
+        ctx: RunContext[Any],
+        *,
+        request_context: ModelRequestContext,
+        handler: WrapModelRequestHandler,
+    ) -> ModelResponse:
+        response = await handler(request_context)
+        self.requests += 1
+        return self._in_the_form_asked_for(response)
+
+    async def before_output_validate(
+        self, ctx: RunContext[Any], *, output_context: OutputContext, output: str | dict[str, Any]
+    ) -> str | dict[str, Any]:
+        mended = repair(output, self._schema)
+        self.repaired += bool(mended.repairs)
+        return mended.value
+
+    async def on_output_validate_error(
+        self,
+        ctx: RunContext[Any],
+        *,
+        output_context: OutputContext,
+        output: str | dict[str, Any],
+        error: ValidationError | ModelRetry,
+    ) -> Any:
+        if isinstance(error, ValidationError):
+            raise ModelRetry(explain(error)) from error
+        raise error
+
+    def _in_the_form_asked_for(self, response: ModelResponse) -> ModelResponse:
+        """An answer that came as text and not as a call, as another call, or the other way round."""
+        calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
+        texts = "".join(part.content for part in response.parts if isinstance(part, TextPart))
+        if any(call.tool_name == self._tool for call in calls) or len(calls) > 1:
+            return response
+        if self._tool is None and not calls:
+            return response
+        said = calls[0].args_as_json_str() if calls else texts
+        if not said.strip() or looks_cut_off(said) or not _validates(said, self._schema):
+            return response
+        self.repaired += 1
+        kept = [part for part in response.parts if not isinstance(part, TextPart | ToolCallPart)]
+        answer = TextPart(said) if self._tool is None else ToolCallPart(self._tool, said)
+        return replace(response, parts=[*kept, answer])
