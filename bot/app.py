@@ -30,7 +30,7 @@ from bot.workflow import Workflow
 from knowledge.article import Mode
 from knowledge.articles import Articles
 from knowledge.backlog import Backlog
-from knowledge.database import Pool, migrate, open_pool
+from knowledge.database import Pool, in_use, migrate, open_pool
 from knowledge.digests import Digests
 from knowledge.documents import Documents
 from knowledge.embedded import EmbeddedPostgres
@@ -38,6 +38,7 @@ from knowledge.embedding_models import open_embedder
 from knowledge.embeddings import embedding_state
 from knowledge.hosted_model import EmbeddingError
 from knowledge.leg_jobs import free_ended_legs
+from knowledge.model_record import ModelRecord
 from knowledge.outbox import Outbox
 from knowledge.search import Search
 from knowledge.similar import SimilarArticles
@@ -87,7 +88,7 @@ class Knowledge:
 async def open_knowledge(settings: Settings) -> AsyncIterator[Knowledge]:
     """The migrated database: that of `DATABASE_URL`, else the embedded one below `COPYDESK_HOME`.
 
-    Raises `StartError` for an embedding model that cannot be used.
+    Raises `StartError` for an embedding model that cannot be used, `DatabaseError` also for what fails later.
     """
     async with AsyncExitStack() as stack:
         try:
@@ -109,6 +110,7 @@ async def open_knowledge(settings: Settings) -> AsyncIterator[Knowledge]:
         await migrate(dsn)
         pool = await open_pool(dsn)
         stack.push_async_callback(pool.close)
+        stack.enter_context(in_use(dsn))
         yield Knowledge(
             dsn=dsn,
             pool=pool,
@@ -137,6 +139,8 @@ def models_of(settings: Settings) -> Models:
         writer=settings.writer_model,
         reviewer=settings.reviewer_model,
         formatter=settings.formatter_model,
+        fallback=settings.fallback_model,
+        structured_output=settings.structured_output,
     )
 
 
@@ -231,6 +235,7 @@ async def work(settings: Settings, knowledge: Knowledge) -> None:
             knowledge.search,
             models,
             Limits(settings.max_reviews, settings.max_research_rounds),
+            record=ModelRecord(knowledge.pool),
             budget=Budget(settings.budget_tokens, settings.budget_usd),
             prices=prices,
         )

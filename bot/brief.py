@@ -1,10 +1,13 @@
 """What an article's row says, in the terms of the agents: their brief for one leg. Pure."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from agents.contracts import AnalysisResult, DraftResult, ResearchResult, ReviewResult
 from agents.desk import StandingRequest
 from bot.decisions import missing_evidence
 from bot.texts import say_plain
-from knowledge.article import Action, Article, Decision
+from knowledge.article import Action, Article, Decision, Status
 
 
 def research_of(article: Article) -> ResearchResult | None:
@@ -53,10 +56,18 @@ def questions_of(article: Article) -> list[str]:
     return [text for text in asked if text] or missing_evidence(article)
 
 
+def has_researched(history: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether there was a round of research since the last review, by the article's moves."""
+    for move in reversed(history):
+        if move["to"] in (Status.RESEARCHING, Status.REVIEWING):
+            return bool(move["to"] == Status.RESEARCHING)
+    return False
+
+
 def _asked_for(article: Article, decision: Decision) -> str:
     if decision.action is Action.REVISE:
         return decision.text
     if decision.text or decision.outcome is None:
         question = decision.text or "; ".join(missing_evidence(article))
-        return say_plain(article.language, "more_on", text=question)
+        return say_plain(article.language, "more_on", text=question) if question else ""
     return ""  # what was missing then is not what is missing now

@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -168,9 +169,10 @@ async def digest(settings: Settings, *, post: bool, as_json: bool) -> int:
 
 async def doctor(settings: Settings) -> int:
     broken = False
-    async for finding in examine(settings):
-        broken |= finding.mark == "✗"
-        print(f"{finding.mark} {finding.text}", flush=True)
+    async with aclosing(examine(settings)) as findings:
+        async for finding in findings:
+            broken |= finding.mark == "✗"
+            print(f"{finding.mark} {finding.text}", flush=True)
     return int(broken)
 
 

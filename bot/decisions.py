@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from bot.replies import NearMiss, Word
-from knowledge.article import AT_WORK, Action, Article, Mode, On, Status
+from knowledge.article import AT_WORK, Action, Article, Decision, Mode, On, Status
 
 Approvers = Literal["anyone", "requester"] | frozenset[str]
 Params = Mapping[str, str | int]
@@ -136,13 +136,15 @@ def decide(article: Article, word: Word, seen: Seen) -> Move | Keep | Reply:
 def carry_on(article: Article) -> Status | None:
     """Where requests that were kept lead at the end of a leg, instead of asking people; None = ask them.
 
-    Only the legs that end at a gate take them up; in between they go on waiting.
+    Only the legs that end at a gate take them up; in between they go on waiting. A bare one was kept for the
+    review that `article` now has: where that asks for nothing there is nothing to do.
     """
     on = _phase(article, article.status)
     gate_is_next = article.status is (Status.OUTLINING if on == "outline" else Status.REVIEWING)
-    if not gate_is_next or not article.waiting:
+    to_do = [decision for decision in article.waiting if _goes_by_something(article, decision)]
+    if not gate_is_next or not to_do:
         return None
-    if any(decision.action is Action.RESEARCH for decision in article.waiting):
+    if any(decision.action is Action.RESEARCH for decision in to_do):
         return Status.RESEARCHING
     return Status.OUTLINING if on == "outline" else Status.REVISING
 
@@ -208,6 +210,15 @@ def missing_evidence(article: Article) -> list[str]:
     return list(lacking)
 
 
+def _goes_by_something(article: Article, decision: Decision) -> bool:
+    """Whether a request says what it wants, or the review does."""
+    if decision.text:
+        return True
+    if decision.action is Action.RESEARCH:
+        return bool(missing_evidence(article))
+    return article.review is not None and bool(article.review["issues"])
+
+
 def _at_gate(article: Article, word: Word, seen: Seen) -> Move | Reply:
     on, version = _current(article)
     match word.action:
@@ -221,7 +232,10 @@ def _at_gate(article: Article, word: Word, seen: Seen) -> Move | Reply:
             issues = article.review["issues"] if on == "draft" and article.review else []
             if not word.text and (word.section is not None or not issues):
                 return Reply("what_should_change", {"on": on})
-            return _revise(article, word, seen)
+            move = _revise(article, word, seen)
+            if isinstance(move, Move) and _research_is_due(article):
+                return replace(move, to=Status.RESEARCHING)
+            return move
         case Action.RESEARCH:
             if not word.text and not missing_evidence(article):
                 return Reply("what_to_research")
@@ -233,6 +247,15 @@ def _at_gate(article: Article, word: Word, seen: Seen) -> Move | Reply:
             return _retry(article.error.leg, on, version)
         case _:
             return Reply("nothing_to_retry")
+
+
+def _research_is_due(article: Article) -> bool:
+    """At a gate that is there since the budget was used up: whether people's questions are still to be
+    looked into, since they wait or were taken and not reached. They and the request are one.
+    """
+    stopped_in_research = article.error is not None and article.error.leg is Status.RESEARCHING
+    still_open = [*article.waiting, *(article.taken if stopped_in_research else ())]
+    return any(decision.action is Action.RESEARCH for decision in still_open)
 
 
 def _while_at_work(article: Article, word: Word, seen: Seen) -> Move | Keep | Reply:

@@ -1,11 +1,12 @@
 """What is set up, what is missing, and how to mend it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
-from bot.app import Knowledge, StartError, digest_of, open_knowledge
+from agents.errors import AgentError
+from bot.app import Knowledge, StartError, digest_of, models_of, open_knowledge
 from bot.digest_command import why_no_digest
 from bot.manifest import bot_scopes
 from bot.schedule import Schedule
@@ -31,7 +32,7 @@ class Finding:
     text: str
 
 
-async def examine(settings: Settings) -> AsyncIterator[Finding]:
+async def examine(settings: Settings) -> AsyncGenerator[Finding, None]:
     """One finding after the other; what depends on something broken is left out."""
     async for finding in _database(settings):
         yield finding
@@ -39,10 +40,18 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
         yield finding
     if settings.digest_channel is None:
         yield Finding("!", "no COPYDESK_DIGEST_CHANNEL: no digest is posted")
+    yield _model(settings)
+
+
+def _model(settings: Settings) -> Finding:
+    """Whether each task has a model that can be used; hosts are not asked."""
+    try:
+        models_of(settings)
+    except AgentError as error:
+        return Finding("✗", str(error))
     if settings.model == "offline":
-        yield Finding("!", "no COPYDESK_MODEL: articles quote your documents and add no prose of their own")
-    else:
-        yield Finding("✓", f"model {settings.model}")
+        return Finding("!", "no COPYDESK_MODEL: articles quote your documents and add no prose of their own")
+    return Finding("✓", f"model {settings.model}")
 
 
 async def _database(settings: Settings) -> AsyncIterator[Finding]:

@@ -3,14 +3,13 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
 
 from agents.account import Account, Budget
 from agents.analyst import analyse
-from agents.contracts import DraftResult, ResearchResult, ReviewResult
+from agents.contracts import DraftResult, ResearchResult
 from agents.desk import AgentProgress, Desk, PublishedBefore
 from agents.errors import AgentError
 from agents.models import Models
@@ -19,15 +18,26 @@ from agents.researcher import research
 from agents.reviewer import review
 from agents.writer import revise_draft, write_draft
 from bot import announcements
-from bot.article_file import to_markdown, word_count
-from bot.brief import analysis_of, draft_of, plan_of, questions_of, requests_of, research_of, review_of
+from bot.article_file import word_count
+from bot.brief import (
+    analysis_of,
+    draft_of,
+    has_researched,
+    plan_of,
+    questions_of,
+    requests_of,
+    research_of,
+    review_of,
+)
+from bot.conclusions import failed, outcome, showing, untold
 from bot.decisions import Limits, after_outline, after_review, carry_on, research_used_up
 from bot.layouts import section_mark
 from bot.messages import Progress
 from bot.texts import failure, say_plain
 from knowledge.article import AT_WORK, Article, ArticleError, Status
 from knowledge.articles import Articles
-from knowledge.changes import Change, Moved, NewVersion
+from knowledge.changes import Change, Moved
+from knowledge.model_record import ModelRecord
 from knowledge.search import Search
 from knowledge.similar import SimilarArticles
 
@@ -48,6 +58,7 @@ class Legs:
         models: Models,
         limits: Limits,
         *,
+        record: ModelRecord,
         budget: Budget,
         prices: Prices,
     ) -> None:
@@ -56,6 +67,7 @@ class Legs:
         self._search = search
         self._models = models
         self._limits = limits
+        self._record = record
         self._budget = budget
         self._prices = prices
 
@@ -73,6 +85,7 @@ class Legs:
             finally:
                 # Also of a leg that wrote nothing, since somebody cancelled: what was used is told.
                 await self._articles.spent(article, desk.account.as_json())
+                await self._record.add(desk.conducts)
 
     async def _carry_out(self, article: Article, desk: Desk) -> None:
         """The leg, or what becomes of the article when it cannot end; raises `Moved`."""
@@ -134,15 +147,20 @@ class Legs:
             published=[PublishedBefore(one.title, one.description) for one in similar],
             desk=desk,
         )
+        gate = await self._articles.message(
+            announcements.gate_key(article, "outline", article.outline_version)
+        )
+        unseen = untold(analysis_of(article), gate[0] if gate else None)
+        told = result.model_copy(update={"notes": list(dict.fromkeys([*unseen, *result.notes]))})
 
         def conclusion(now: Article) -> Change:
-            after = replace(now, analysis=result.model_dump(mode="json"))
+            after = replace(now, analysis=told.model_dump(mode="json"))
             lacks_evidence = result.needs_more_research and bool(result.missing_evidence)
             to = after_outline(now, lacks_evidence=lacks_evidence, limits=self._limits)
             if to in (Status.REVISING, Status.RESEARCHING):
                 why = "new evidence for the draft" if to is Status.REVISING else "evidence is missing"
                 return Change(replace(after, status=to), why=why)
-            done = _outcome(result.notes) if now.taken else None
+            done = outcome(result.notes) if now.taken else None
             if (kept := carry_on(now)) is not None:
                 return Change(replace(after, status=kept), why="requests were kept", take=True, outcome=done)
             shown = replace(after, status=to, outline_version=now.outline_version + 1)
@@ -151,7 +169,7 @@ class Legs:
                 shown,
                 why=f"outline {shown.outline_version} is ready",
                 outcome=done,
-                messages=[announcements.outline(shown, result, evidence, published=similar, asks=asks)],
+                messages=[announcements.outline(shown, told, evidence, published=similar, asks=asks)],
             )
 
         await self._conclude(article, desk, conclusion)
@@ -183,17 +201,21 @@ class Legs:
             review=review_of(article),
             desk=desk,
         )
-        if research_used_up(article, self._limits):
+        notes = list(revised.notes)
+        history = await self._articles.history(article.id)
+        if research_used_up(article, self._limits) and not has_researched(history):
             missing = "; ".join(questions_of(article))
-            note = say_plain(article.language, "not_researched", text=missing)
-            revised = revised.model_copy(update={"notes": [*revised.notes, note]})
+            notes.append(say_plain(article.language, "not_researched", text=missing))
+        # As with outlines: what was said of a draft that nobody has seen is told with the next.
+        unseen = [] if draft == await self._last_shown(article) else draft.notes
+        revised = revised.model_copy(update={"notes": list(dict.fromkeys([*unseen, *notes]))})
         await self._conclude(
             article,
             desk,
             lambda now: Change(
                 replace(now, status=Status.REVIEWING, draft=revised.model_dump(mode="json")),
                 why="revised",
-                outcome=_outcome(revised.notes),
+                outcome=outcome(notes),
             ),
         )
 
@@ -216,14 +238,15 @@ class Legs:
             reviewed = replace(now, review=result.model_dump(mode="json"), review_count=now.review_count + 1)
             number = now.version + 1
             recorded = (number, self._models.reviewer.model_name, result.model_dump(mode="json"))
-            if (kept := carry_on(now)) is not None:
+            if (kept := carry_on(reviewed)) is not None:
                 return Change(
                     replace(reviewed, status=kept), why="requests were kept", take=True, review=recorded
                 )
             to, stopped_by = after_review(reviewed, result.decision, self._limits)
             shown = replace(reviewed, status=to, stopped_by=stopped_by, version=number)
-            change = _showing(shown, draft, evidence, review=result, before=before)
-            return replace(change, why=f"review {shown.review_count}: {result.decision}", review=recorded)
+            change = showing(shown, draft, evidence, review=result, before=before)
+            why = f"review {shown.review_count}: {result.decision}"
+            return replace(change, why=why, review=recorded, settle=True)
 
         await self._conclude(article, desk, conclusion)
 
@@ -286,8 +309,10 @@ class Legs:
                 return Change(
                     stopped, why="budget", messages=[note, announcements.asked_again(stopped, gate[0])]
                 )
-            shown = replace(stopped, version=now.version + 1, review=None)
-            change = _showing(shown, draft, evidence, review=None, before=before)
+            # In the review that was stopped the row still has the one of the draft before.
+            review = None if now.status is Status.REVIEWING else review_of(now)
+            shown = replace(stopped, version=now.version + 1, review=None if review is None else now.review)
+            change = showing(shown, draft, evidence, review=review, before=before)
             return replace(change, why="budget", messages=[note, *change.messages])
 
         await self._conclude(article, desk, conclusion)
@@ -339,39 +364,3 @@ class Legs:
             ticker.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await ticker
-
-
-def _showing(
-    shown: Article,
-    draft: DraftResult,
-    evidence: ResearchResult,
-    *,
-    review: ReviewResult | None,
-    before: DraftResult | None,
-) -> Change:
-    """The draft that `shown.version` counts goes into the thread: its file, then what people decide on."""
-    markdown = to_markdown(draft, evidence.sources, language=shown.language, on=datetime.now(UTC).date())
-    asks = shown.status is Status.AWAITING_APPROVAL
-    return Change(
-        shown,
-        why="",
-        version=NewVersion(shown.version, draft.model_dump(mode="json"), markdown, word_count(draft.content)),
-        messages=[
-            announcements.draft_file(shown, draft, markdown),
-            announcements.draft(shown, draft, review, previous=before, asks=asks),
-        ],
-    )
-
-
-def failed(article: Article, code: str, facts: Mapping[str, str]) -> Change:
-    """The article stops where it is, and the thread is told why and what to do."""
-    message = failure(article.language, code, facts)
-    after = replace(article, status=Status.FAILED, error=ArticleError(article.status, code, message))
-    # What Slack said, or the raw answer of a model that could not be used, is kept in the history.
-    why = "\n".join([code, *(facts[name] for name in ("code", "answer") if name in facts)])
-    note = announcements.note(after, f"failed:{article.moves}", "failed", {"message": message})
-    return Change(after, why=why, messages=[note])
-
-
-def _outcome(notes: Sequence[str]) -> str:
-    return " ".join(notes)

@@ -5,6 +5,8 @@ import re
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import takewhile
+from operator import attrgetter
 from zoneinfo import ZoneInfo
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
@@ -95,7 +97,11 @@ class Schedule:
 
     def next(self, after: datetime) -> Slot:
         """The first slot later than `after`."""
-        return next(slot for slot in self._about(after) if slot.moment > after)
+        slots = self._about(after)
+        found = next(slot for slot in slots if slot.moment > after)
+        # What is skipped comes later than it stands on the wall, and what stands there below it may be first.
+        below = takewhile(lambda slot: slot.local < self._wall(found.moment), slots)
+        return min((found, *(slot for slot in below if slot.moment > after)), key=attrgetter("moment"))
 
     def latest(self, until: datetime) -> Slot:
         """The last slot up to `until`, found by halving the time before it: there may be one each minute."""

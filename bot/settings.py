@@ -45,6 +45,8 @@ class Settings(BaseSettings):
     writer_model: str | None = None
     reviewer_model: str | None = None
     formatter_model: str | None = None
+    fallback_model: str | None = None
+    structured_output: Literal["auto", "native", "tool", "prompted"] = "auto"
     embedding_model: str = "bundled"
     embedding_base_url: str | None = None
     embedding_api_key: str | None = None
@@ -66,6 +68,13 @@ class Settings(BaseSettings):
         """`NAME=` means not set; but an empty list of approvers is nobody, never everybody."""
         return {name: value for name, value in given.items() if value != "" or name == "approvers"}
 
+    @field_validator("slack_bot_token", "slack_app_token")
+    @classmethod
+    def _can_be_sent(cls, token: str | None) -> str | None:
+        if token and not (token.isascii() and token.isprintable() and " " not in token):
+            raise ValueError("it has a space, a line break or a typographic character in it: copy it again")
+        return token
+
     @field_validator("slack_api_url")
     @classmethod
     def _ends_with_slash(cls, url: str) -> str:
@@ -79,7 +88,10 @@ class Settings(BaseSettings):
     @field_validator("home")
     @classmethod
     def _absolute(cls, home: Path) -> Path:
-        return home.expanduser().absolute()
+        try:
+            return home.expanduser().absolute()
+        except RuntimeError:
+            raise ValueError("there is no user of this name here whose folder it could be in") from None
 
     @field_validator("approvers")
     @classmethod
@@ -126,7 +138,12 @@ def read_settings(*, env_file: Path | None = Path(".env")) -> Settings:
     (`OPENAI_API_KEY`) are read there by their own libraries.
     """
     if env_file is not None:
-        load_dotenv(env_file)
+        try:
+            load_dotenv(env_file)
+        except (OSError, ValueError) as error:  # ValueError: other than UTF-8, or with NUL in it
+            raise SettingsError(
+                f"{env_file} cannot be read ({error}): it is a text in UTF-8, with NAME=value on each line."
+            ) from error
     try:
         return Settings()
     except ValidationError as error:
@@ -138,4 +155,7 @@ def _sentence(problem: object) -> str:
     name = str(problem["loc"][0])
     field = Settings.model_fields.get(name)
     environment = name.upper() if field is None or field.validation_alias else f"COPYDESK_{name.upper()}"
-    return f"{environment}={problem['input']!s}: {problem['msg'].removeprefix('Value error, ')}."
+    # What is wrong with a secret is said without it: logs and screens are looked at by others.
+    secret = environment.endswith(("_TOKEN", "_KEY", "DATABASE_URL"))
+    value = "…" if secret else problem["input"]
+    return f"{environment}={value!s}: {problem['msg'].removeprefix('Value error, ')}."

@@ -21,6 +21,8 @@ log = logging.getLogger(__name__)
 # Answers after which the same call may succeed later.
 _LATER = frozenset({"ratelimited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 
+_NOT_SLACK = "what answers is not Slack's API"
+
 # A file's share in its thread follows the upload, at once or in a second; it is looked for after these
 # pauses, before going on without.
 _SHARE_LOOKS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.0, 1.0, 1.0)
@@ -232,15 +234,21 @@ def _share_ts(file: dict[str, Any], channel_id: str) -> str | None:
 
 def _translated(error: Exception) -> NotNow | Refused | Exception:
     """slack-sdk's and aiohttp's errors as the two that matter; anything else is a fault and stays so."""
+    # Not Slack's words: a proxy's page, say. An AttributeError is slack-sdk's at an answer that is no object.
+    if isinstance(error, AttributeError) or (
+        isinstance(error, SlackApiError) and not isinstance(error.response, AsyncSlackResponse)
+    ):
+        return NotNow(_NOT_SLACK, ambiguous=True)
     if isinstance(error, SlackApiError):
-        status, headers = error.response.status_code, error.response.headers
-        code = str(error.response.get("error") or f"http_{status}")
+        data, headers = error.response.data, error.response.headers
+        status, said = error.response.status_code, data.get("error") if isinstance(data, dict) else None
+        code = str(said or f"http_{status}")
         if status == 429 or status >= 500 or code in _LATER:
             retry_after = headers.get("Retry-After") if headers else None
             return NotNow(
                 code, retry_after=float(retry_after) if retry_after else None, ambiguous=status >= 500
             )
-        return Refused(code)
+        return Refused(code) if said else NotNow(_NOT_SLACK, ambiguous=True)
     if isinstance(error, aiohttp.ClientConnectorError):
         return NotNow("Slack cannot be reached")
     if isinstance(error, TimeoutError | aiohttp.ClientError):

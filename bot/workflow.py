@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from bot import announcements
+from bot.conclusions import failed
 from bot.decisions import (
     Approvers,
     Keep,
@@ -19,7 +20,6 @@ from bot.decisions import (
     may,
     near_miss,
 )
-from bot.legs import failed
 from bot.messages import MESSAGE, Decided, DraftMessage, OutlineMessage
 from bot.replies import NearMiss, Talk, Word, read_reply
 from bot.texts import say
@@ -281,6 +281,8 @@ class Workflow:
         after = replace(after, error=None)
         if word.action in (Action.REVISE, Action.RESEARCH, Action.RETRY):
             after = replace(after, stopped_by=None)
+        if article.status is Status.PUBLISHED:  # of the new version nobody has approved anything
+            after = replace(after, approved_by=None)
         decision = NewDecision(
             on=move.on,
             action=word.action,
@@ -289,15 +291,22 @@ class Workflow:
             by=user_id,
             version=move.version,
         )
+        at_gate = article.status in (Status.AWAITING_OUTLINE, Status.AWAITING_APPROVAL)
         messages = [self._status(after)]
         if move.key is not None:
             messages.insert(0, announcements.note(after, f"moved:{key}", move.key, dict(move.params)))
-        if article.status in (Status.AWAITING_OUTLINE, Status.AWAITING_APPROVAL):
+        if at_gate:
             messages.append(await self._decided_gate(article, Decided(action=word.action, by=user_id)))
         await self._articles.save(
             article,
             Change(
-                after, why=f"{word.action} by {user_id}", decision=decision, messages=messages, claims=claims
+                after,
+                why=f"{word.action} by {user_id}",
+                decision=decision,
+                # What was kept when the budget was used up is carried out with it, as one request.
+                take=at_gate and bool(article.waiting) and word.action in (Action.REVISE, Action.RESEARCH),
+                messages=messages,
+                claims=claims,
             ),
         )
 

@@ -15,7 +15,7 @@ from knowledge.changes import (
     NewVersion,
     Outgoing,
 )
-from knowledge.database import Connection, Pool
+from knowledge.database import Connection, Pool, storable
 from knowledge.leg_jobs import defer_leg
 from knowledge.rows import article_of, decision_of, error_json
 
@@ -124,7 +124,13 @@ class Articles:
                     "update decisions set state = 'done', outcome = $2"
                     " where article_id = $1 and state = 'taken'",
                     before.id,
-                    change.outcome,
+                    storable(change.outcome),
+                )
+            if change.settle:
+                await connection.execute(
+                    "update decisions set state = 'done', outcome = ''"
+                    " where article_id = $1 and state = 'waiting'",
+                    before.id,
                 )
             if change.take:
                 await connection.execute(
@@ -273,7 +279,11 @@ async def _compare_and_set(
         update articles set
             status = $2, moves = moves + $3, heard = heard + $4, outline_version = $5, version = $6,
             research = $7, analysis = $8, draft = $9, review = $10, review_count = $11,
-            research_rounds = $12, approved_by = $13, stopped_by = $14, error = $15, usage = $16,
+            research_rounds = $12, approved_by = $13, stopped_by = $14, error = $15,
+            -- A leg that was cut off has written its account since `before` was read: it never goes back.
+            usage = case
+                when (usage->>'requests')::integer > ($16::jsonb->>'requests')::integer then usage else $16
+            end,
             job_id = case when $3 = 1 then null else job_id end, updated_at = now()
         where id = $1
         """,
@@ -306,7 +316,7 @@ async def _record_move(
         article_id,
         from_,
         to,
-        why,
+        storable(why),
     )
 
 
@@ -331,6 +341,7 @@ async def _record_decision(connection: Connection, article_id: int, decision: Ne
 
 
 async def _record_version(connection: Connection, article_id: int, version: NewVersion) -> None:
+    markdown = storable(version.markdown)
     await connection.execute(
         """
         insert into article_versions (article_id, number, draft, markdown, sha256, words)
@@ -339,8 +350,8 @@ async def _record_version(connection: Connection, article_id: int, version: NewV
         article_id,
         version.number,
         version.draft,
-        version.markdown,
-        hashlib.sha256(version.markdown.encode()).hexdigest(),
+        markdown,
+        hashlib.sha256(markdown.encode()).hexdigest(),
         version.words,
     )
 

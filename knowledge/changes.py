@@ -69,9 +69,9 @@ class Change:
     """All that one transaction writes.
 
     `after` is the article as it shall be (`dataclasses.replace` of the one that was read; `moves`, `heard`,
-    `thread_ts` and the times are kept by the database). `take` turns waiting requests into taken ones;
-    `outcome` ends the taken ones with one sentence. `claims` are inbox keys: if one is there already nothing
-    is written. `review` is (version, by, review).
+    `thread_ts` and the times are kept by the database). `take` turns waiting requests into taken ones, and
+    `settle` ends them, since nothing is left to do; `outcome` ends the taken ones with one sentence. `claims`
+    are inbox keys: if one is there already nothing is written. `review` is (version, by, review).
     """
 
     after: Article
@@ -79,6 +79,7 @@ class Change:
     decision: NewDecision | None = None
     take: bool = False
     outcome: str | None = None
+    settle: bool = False
     messages: Sequence[Outgoing] = ()
     version: NewVersion | None = None
     review: tuple[int, str, dict[str, Any]] | None = None

@@ -201,6 +201,11 @@ async def _set_codecs(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
     await register_vector(connection, schema=schema)
 
 
+def storable(text: str) -> str:
+    """The text as a column of type text takes it, see `_to_json`; for what models have said."""
+    return re.sub("[\x00\ud800-\udfff]", "\ufffd", text)
+
+
 def _to_json(value: Any) -> bytes:
     """JSON as PostgreSQL accepts it.
 
@@ -211,6 +216,23 @@ def _to_json(value: Any) -> bytes:
     if "\\u0000" in text:
         text = re.sub(r"(?<!\\)((?:\\\\)*)\\u0000", "\\1\ufffd", text)
     return re.sub("[\ud800-\udfff]", "\ufffd", text).encode()
+
+
+@contextlib.contextmanager
+def in_use(dsn: str) -> Iterator[None]:
+    """Turn what a database that was opened may raise later into a DatabaseError."""
+    try:
+        yield
+    except asyncpg.LockNotAvailableError as error:
+        raise DatabaseError("Another process is at work on the same in the database: try again.") from error
+    except (
+        asyncpg.PostgresError,
+        asyncpg.InterfaceError,
+        ConnectionRefusedError,  # not every ConnectionError: a broken pipe is that of a command's output
+        ConnectionResetError,
+    ) as error:
+        server, reason = _address(dsn).server, str(error).partition("\n")[0]
+        raise DatabaseError(f"The database at {server} failed ({reason}): try again.") from error
 
 
 # -- what went wrong ---------------------------------------------------------------------------------------

@@ -141,7 +141,7 @@ class Digests:
     async def post_now(
         self, name: str, channel_id: str, zone: tzinfo, *, first: First, compose: Compose
     ) -> str | None:
-        """The same for this very minute, also where Slack refused what was posted in it.
+        """The same for this very moment.
 
         None when the last one was posted less than a minute ago.
         """
@@ -150,22 +150,9 @@ class Digests:
             last = await _last_posted(connection, name, channel_id)
             if last is not None and now - last < _CLICK:
                 return None
-            minute = now.astimezone(zone).replace(second=0, microsecond=0, tzinfo=None)
-            await connection.execute(
-                """
-                with refused as (
-                    delete from outbox where key = $4 and error is not null and ts is null returning key
-                )
-                delete from digest_slots where name = $1 and channel_id = $2 and slot = $3
-                    and message_key in (select key from refused)
-                """,
-                name,
-                channel_id,
-                minute,
-                _key(name, channel_id, minute),
-            )
+            local = now.astimezone(zone).replace(tzinfo=None)
             start = await _first_start(connection, name, channel_id, first(now)) if last is None else last
-            return await _put_out(connection, name, channel_id, minute, start, now, compose)
+            return await _put_out(connection, name, channel_id, local, start, now, compose)
 
     async def refused(self, name: str, channel_id: str) -> tuple[datetime, str] | None:
         """When the newest digest of a channel was due and why Slack refused it; None where it did not."""

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,16 +106,8 @@ async def open_embedder(
 
 
 def _hosted(name: str, base_url: str | None, api_key: str | None) -> tuple[Provider[Any], EmbeddingModel]:
-    if base_url and not base_url.startswith(("http://", "https://")):
-        raise EmbeddingError(
-            f"COPYDESK_EMBEDDING_BASE_URL={base_url} is no address: it begins with http:// or https:// and "
-            "mostly ends in /v1."
-        )
-    if api_key and not (api_key.isascii() and api_key.isprintable() and " " not in api_key):
-        raise EmbeddingError(
-            "COPYDESK_EMBEDDING_API_KEY has a space, a line break or a typographic character in it: copy it "
-            "again."
-        )
+    _check_address("COPYDESK_EMBEDDING_BASE_URL", base_url)
+    _check_key("COPYDESK_EMBEDDING_API_KEY", api_key)
     providers: list[Provider[Any]] = []
 
     def provider_of(provider_name: str) -> Provider[Any]:
@@ -125,7 +118,9 @@ def _hosted(name: str, base_url: str | None, api_key: str | None) -> tuple[Provi
         if not name.partition(":")[2]:
             raise ValueError("it has no PROVIDER:MODEL")
         model = infer_embedding_model(name, provider_factory=provider_of)
-    except (UserError, ImportError, ValueError) as error:
+    except EmbeddingError:
+        raise
+    except Exception as error:  # any provider's, with errors of its own
         raise EmbeddingError(
             f"COPYDESK_EMBEDDING_MODEL={name} cannot be used: {' '.join(str(error).split()).rstrip('.')}. It "
             "may be openai:MODEL (for any host with OpenAI's API too), another PROVIDER:MODEL, bundled or "
@@ -134,13 +129,41 @@ def _hosted(name: str, base_url: str | None, api_key: str | None) -> tuple[Provi
     return providers[0], model
 
 
+def _check_address(setting: str, url: str | None) -> None:
+    if not url:
+        return
+    try:
+        address = urlsplit(url)
+        _ = address.port  # raises where it is none
+        fits = (
+            address.scheme in ("http", "https") and address.hostname and url.isprintable() and " " not in url
+        )
+    except ValueError:
+        fits = False
+    if not fits:
+        raise EmbeddingError(
+            f"{setting}={url} is no address: it looks like http://HOST:PORT/v1 or https://HOST/v1."
+        )
+
+
+def _check_key(setting: str, key: str | None) -> None:
+    if key and not (key.isascii() and key.isprintable() and " " not in key):
+        raise EmbeddingError(
+            f"{setting} has a space, a line break or a typographic character in it: copy it again."
+        )
+
+
 def _provider(name: str, base_url: str | None, api_key: str | None) -> Provider[Any]:
     if name in ("openai-chat", "openai-responses"):
         raise UserError("for embeddings this provider is called openai")
     if name == "openai":
         # Settings that are set but empty (`OPENAI_BASE_URL=`) are unset here, unlike in the SDK.
-        base_url = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
-        api_key = api_key or os.environ.get("OPENAI_API_KEY")
+        if not base_url:
+            base_url = os.environ.get("OPENAI_BASE_URL") or _OPENAI
+            _check_address("OPENAI_BASE_URL", base_url)
+        if not api_key:
+            api_key = os.environ.get("OPENAI_API_KEY")
+            _check_key("OPENAI_API_KEY", api_key)
         if not api_key and base_url == _OPENAI:
             raise UserError("it needs COPYDESK_EMBEDDING_API_KEY, or OPENAI_API_KEY for chat and embeddings")
         return OpenAIProvider(base_url=base_url, api_key=api_key or "no-key")  # the SDK insists on one

@@ -24,6 +24,8 @@ Vector = NDArray[np.float32]
 # nothing for a week. After as long, passages that a host refused are tried once more.
 _KEPT_DAYS = 7
 
+_MOST_DIMENSIONS = 16_000  # of pgvector
+
 
 @dataclass(frozen=True)
 class EmbeddingState:
@@ -63,6 +65,7 @@ async def embed_texts(
     name = embedding_name(embedder)
     try:
         result = await embedder.embed(texts, input_type=input_type)
+        vectors = [np.asarray(embedding, dtype=np.float32) for embedding in result.embeddings]
     except EmbeddingError:
         raise
     except Exception as error:  # any model's, with errors of its own
@@ -71,12 +74,12 @@ async def embed_texts(
             "COPYDESK_EMBEDDING_MODEL and its key and URL, or set it to none."
         ) from error
     refused = str((result.provider_details or {}).get("refused", ""))
-    vectors = [np.asarray(embedding, dtype=np.float32) for embedding in result.embeddings]
     present = [vector for vector in vectors if len(vector) or not refused]
     lengths = [float(np.linalg.norm(vector)) for vector in present]
     if (
         len(vectors) != len(texts)
-        or len({len(vector) for vector in present}) > 1
+        or len({vector.shape for vector in present}) > 1
+        or any(vector.ndim != 1 or len(vector) > _MOST_DIMENSIONS for vector in present)
         or not all(0 < length < np.inf for length in lengths)
     ):
         raise EmbeddingError(
@@ -204,19 +207,20 @@ async def _store_refusals(connection: Connection, name: str, chunk_ids: list[int
 
 async def _model_id(connection: Connection, name: str, dimensions: int) -> int:
     """The id of the model. One that gives another size than before is another model: start anew."""
-    before = await connection.fetchval("select dimensions from embedding_models where name = $1", name)
-    if before not in (None, dimensions):
-        await forget_vectors(connection, name)
-    return int(
-        await connection.fetchval(
+    while True:
+        # Looked at only once the row is ours: of two workers with two sizes each would else keep the other's.
+        row = await connection.fetchrow(
             """
             insert into embedding_models (name, dimensions) values ($1, $2)
-            on conflict (name) do update set used_at = now() returning id
+            on conflict (name) do update set used_at = now() returning id, dimensions
             """,
             name,
             dimensions,
         )
-    )
+        assert row is not None
+        if row["dimensions"] == dimensions:
+            return int(row["id"])
+        await forget_vectors(connection, name)
 
 
 async def _tidy(pool: Pool, name: str) -> None:

@@ -131,8 +131,11 @@ async def refresh_means(pool: Pool, model_id: int) -> None:
     """Take the base's means anew for languages whose number of vectors has changed much since."""
     await pool.execute(
         """
-        with counted as (
-            select lang, count(*)::int as chunks from chunk_vectors where model_id = $1 group by lang
+        with model as (  -- which another worker may be removing
+            select id from embedding_models where id = $1 for key share
+        ), counted as (
+            select lang, count(*)::int as chunks from chunk_vectors
+            where model_id in (select id from model) group by lang
         ), changed as (
             select c.lang from counted c left join embedding_means m on m.model_id = $1 and m.lang = c.lang
             where m.chunks is null or c.chunks >= m.chunks * $2::float or c.chunks * $2::float <= m.chunks

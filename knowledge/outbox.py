@@ -119,6 +119,14 @@ class Outbox:
     async def sent(self, unsent: Unsent, *, ts: str | None, permalink: str | None) -> None:
         """The revision is in Slack. The status message gives its article the thread."""
         async with self._pool.acquire() as connection, connection.transaction():
+            # The article's row first, as a move locks them: the other way round the two end in a deadlock,
+            # and a message that was sent would be sent again.
+            if unsent.message["kind"] == "status" and unsent.ts is None:
+                await connection.execute(
+                    "update articles set thread_ts = $2 where id = $1 and thread_ts is null",
+                    unsent.article_id,
+                    ts,
+                )
             await connection.execute(
                 """
                 update outbox set sent_revision = $2, ts = coalesce(ts, $3),
@@ -130,21 +138,15 @@ class Outbox:
                 ts,
                 permalink,
             )
-            if unsent.message["kind"] == "status" and unsent.ts is None:
-                await connection.execute(
-                    "update articles set thread_ts = $2 where id = $1 and thread_ts is null",
-                    unsent.article_id,
-                    ts,
-                )
 
     async def link(self, unsent: Unsent, permalink: str | None) -> None:
         """Where it was posted; the status message's link is its article's."""
         async with self._pool.acquire() as connection, connection.transaction():
-            await connection.execute("update outbox set permalink = $2 where id = $1", unsent.id, permalink)
-            if unsent.message["kind"] == "status":
+            if unsent.message["kind"] == "status":  # the article's row first, see `sent`
                 await connection.execute(
                     "update articles set permalink = $2 where id = $1", unsent.article_id, permalink
                 )
+            await connection.execute("update outbox set permalink = $2 where id = $1", unsent.id, permalink)
 
     async def postpone(self, unsent: Unsent, delay: timedelta) -> None:
         """Slack could not take it now; try again after `delay`."""

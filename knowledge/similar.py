@@ -33,15 +33,21 @@ class SimilarArticles:
         self._pool = pool
 
     async def published(self, article: Article, *, limit: int = 3) -> list[SimilarArticle]:
-        """Those whose topic or title shares most of its words with the article's topic, the nearest first."""
+        """Those whose topic or title shares most of its words with the article's topic, the nearest first.
+
+        One made in direct messages is nobody else's business: it is pointed out only there.
+        """
         rows = await self._pool.fetch(
             """
             select id, topic, draft->>'title' as title, draft->>'description' as description, permalink
-            from articles where team_id = $1 and status = 'published' and id <> $2
-            order by id desc limit $3
+            from articles
+            where team_id = $1 and status = 'published' and id <> $2
+              and (channel_id not like 'D%' or channel_id = $3)
+            order by id desc limit $4
             """,
             article.team_id,
             article.id,
+            article.channel_id,
             _LOOKED_AT,
         )
         wanted = content_terms(article.topic)

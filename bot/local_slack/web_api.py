@@ -79,6 +79,8 @@ class WebApi:
             headers["Retry-After"] = str(wait)
         else:
             call.result = complaint or self._run(method, name, call, token)
+            if token == self.parts.app.bot_token:
+                headers["X-OAuth-Scopes"] = ",".join(self.parts.app.scopes)
         self.parts.workspace.changed()
         if fault and fault.drop == "after":
             return dropped(request)

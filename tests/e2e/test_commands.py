@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from bot.local_slack.server import LocalSlack
+from bot.manifest import bot_scopes
+from knowledge.database import Pool
 from tests.e2e.desk import TOPICS
 
 PATIENCE = 90.0
@@ -33,13 +35,16 @@ class Bot:
     settings: Mapping[str, str]
 
     async def start(self, *arguments: str, **settings: str) -> asyncio.subprocess.Process:
+        return await self.write_to(asyncio.subprocess.PIPE, *arguments, **settings)
+
+    async def write_to(self, stdout: int, *arguments: str, **settings: str) -> asyncio.subprocess.Process:
         environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         return await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "bot", *arguments),
             cwd=self.root,
             env={**environment, **self.settings, **settings},
             stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
+            stdout=stdout,
             stderr=asyncio.subprocess.PIPE,
         )
 
@@ -137,6 +142,25 @@ async def test_a_database_that_is_down_is_one_sentence_without_its_password(bot:
     assert "secret" not in ran.err
 
 
+async def test_a_database_that_fails_on_the_way_is_one_sentence(bot: Bot, pool: Pool) -> None:
+    await pool.execute("alter table outbox rename to away")
+    for command in (("digest",), ("digest", "--json")):
+        one_sentence(await bot.run(*command), "The database at", "outbox")
+
+
+@pytest.mark.parametrize("command", ["articles", "search 密码", "doctor"])
+async def test_a_reader_that_has_seen_enough_gets_no_traceback(bot: Bot, command: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        process = await bot.write_to(writing, *command.split())
+    finally:
+        os.close(writing)
+    async with asyncio.timeout(PATIENCE):
+        _, err = await process.communicate()
+    assert (process.returncode, err) == (1, b"")
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
@@ -151,6 +175,23 @@ async def test_a_wrong_token_stops_the_start_with_where_to_find_the_right_one(
     async with LocalSlack() as slack:
         given = {name: slack.bot_token if token == "right" else token for name, token in settings.items()}
         one_sentence(await bot.run("serve", SLACK_API_URL=slack.base_url, **given), *words)
+
+
+@pytest.mark.parametrize("lacking", ["", "groups:read"])
+async def test_the_doctor_says_which_scopes_are_missing(bot: Bot, lacking: str) -> None:
+    granted = [scope for scope in bot_scopes() if scope != lacking]
+    async with LocalSlack(scopes=granted) as slack:
+        ran = await bot.run(
+            "doctor",
+            SLACK_API_URL=slack.base_url,
+            SLACK_BOT_TOKEN=slack.bot_token,
+            SLACK_APP_TOKEN=slack.app_token,
+        )
+    told = (
+        f"✗ Slack: @copydesk in Local Slack, but without {lacking}: add" if lacking else "✓ Slack: @copydesk"
+    )
+    [line] = [line for line in ran.out.splitlines() if " Slack: " in line]
+    assert line.startswith(told)
 
 
 async def test_a_slack_that_cannot_be_reached_is_one_sentence(bot: Bot) -> None:

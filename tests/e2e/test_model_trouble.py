@@ -9,7 +9,7 @@ from bot.local_slack.plain_text import plain_text
 from knowledge.article import Status
 from tests.e2e.desk import PATIENCE, TOPICS, Desk
 from tests.e2e.test_with_a_model import APPROVE, DRAFT, LANGUAGES, MODEL, OUTLINE, REVISE, asked
-from tests.editorial_office import Office
+from tests.editorial_office import Office, stage_of
 from tests.scripted_openai.replies import Failure, Hang, Reply
 from tests.scripted_openai.request import ChatRequest
 from tests.scripted_openai.server import ScriptedOpenAI
@@ -18,7 +18,7 @@ from tests.scripted_openai.server import ScriptedOpenAI
 def office_with(tool: str, reply: Reply) -> Callable[[ChatRequest], Reply]:
     """An office in which one agent, by its tool, gets something else from the host."""
     office = Office()
-    return lambda request: reply if tool in request.tool_names else office(request)
+    return lambda request: reply if stage_of(request) == tool else office(request)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -75,7 +75,7 @@ async def test_a_busy_host_is_asked_again_and_nobody_notices(desk: Desk, host: S
     failures = [Failure.rate_limited(retry_after=0.2), Failure.server_error()]
 
     def answer(request: ChatRequest) -> Reply:
-        if "return_analysis" in request.tool_names and failures:
+        if stage_of(request) == "return_analysis" and failures:
             return failures.pop(0)
         return office(request)
 

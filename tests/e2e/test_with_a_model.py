@@ -11,7 +11,7 @@ from bot.local_slack.plain_text import plain_text
 from bot.local_slack.workspace import Message
 from knowledge.article import Status
 from tests.e2e.desk import PATIENCE, TOPICS, Desk
-from tests.editorial_office import MISSING, WANTED, Office, elements, now
+from tests.editorial_office import MISSING, WANTED, Office, elements, now, stage_of
 from tests.scripted_openai.replies import Reply
 from tests.scripted_openai.request import ChatRequest
 from tests.scripted_openai.server import ScriptedOpenAI
@@ -43,7 +43,7 @@ MODEL: dict[str, Any] = {"model": "openai-chat:gpt-4.1-mini"}
 
 def asked(host: ScriptedOpenAI, tool: str) -> list[ChatRequest]:
     """The requests to the agent that answers with this tool, in order."""
-    return [request for request in host.requests if tool in request.tool_names]
+    return [request for request in host.requests if stage_of(request) == tool]
 
 
 def searched_for(host: ScriptedOpenAI) -> list[list[str]]:
@@ -212,6 +212,23 @@ async def test_auto_stops_where_the_reviews_are_used_up(
     assert "max_reviews_reached" in plain_text(draft)
     assert "Review 3." in plain_text(draft)
     assert len(asked(host, "return_review")) == 3
+
+
+@pytest.mark.parametrize("words", [REVISE, RESEARCH], ids=["revise", "research"])
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_what_stopped_an_article_is_over_once_people_ask_for_more(
+    desk: Desk, host: ScriptedOpenAI, language: str, words: dict[str, str]
+) -> None:
+    host.answer = Office(reviews=["revise"])
+    stop = await desk.start(**MODEL, max_reviews=1)
+    parent = await start_auto(desk, TOPICS[language])
+    await desk.asked(parent, DRAFT[language].format(1))
+    assert (await desk.article(parent, Status.AWAITING_APPROVAL)).stopped_by == "max_reviews"
+    await stop()
+    await desk.start(worker=False, **MODEL, max_reviews=1)  # what comes next is not begun
+    await desk.ana.say(desk.channel, words[language].format("MiB"), thread_ts=parent.ts)
+    article = await desk.article(parent, Status.REVISING, Status.RESEARCHING)
+    assert article.stopped_by is None
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -1,6 +1,7 @@
 """One transaction for row, decision, job and message; compare-and-set; claims."""
 
 import asyncio
+import hashlib
 import json
 import math
 from dataclasses import replace
@@ -378,3 +379,72 @@ async def test_the_next_leg_is_announced_once_the_one_before_has_ended(pool: Poo
         await pool.execute("select procrastinate_finish_job_v1($1, 'succeeded', true)", ended)
         assert await announced.get() == following
         await connection.reset()
+
+
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [
+        ("broken \x00 off", "broken \ufffd off"),
+        ("断\x00开 \ud83d", "断\ufffd开 \ufffd"),
+        ("切\x00断 \udd10", "切\ufffd断 \ufffd"),
+    ],
+    ids=["en", "zh", "ja"],
+)
+async def test_characters_that_postgresql_does_not_have_cost_no_answer(
+    pool: Pool, text: str, stored: str
+) -> None:
+    articles = Articles(pool)
+    article = await at_outline(articles)
+    wish = NewDecision("outline", Action.REVISE, "shorter", None, "U1", 1)
+    working = await articles.save(
+        article, Change(replace(article, status=Status.OUTLINING), why=text, decision=wish)
+    )
+    writing = replace(working, status=Status.WRITING, draft={"title": text}, version=1)
+    await articles.save(
+        working, Change(writing, why=text, outcome=text, version=NewVersion(1, {"title": text}, text, 2))
+    )
+    [version] = await articles.versions(article.id)
+    assert (version["markdown"], version["draft"]) == (stored, {"title": stored})
+    assert version["sha256"] == hashlib.sha256(stored.encode()).hexdigest()
+    assert [move["why"] for move in await articles.history(article.id)][-2:] == [stored, stored]
+    now = await articles.get(article.id)
+    assert now is not None
+    assert [decision.outcome for decision in now.decisions] == [stored]
+
+
+async def test_a_message_that_was_sent_is_marked_so_while_its_article_moves(pool: Pool) -> None:
+    articles, outbox = Articles(pool), Outbox(pool)
+    article = await articles.add(NEW, first_messages=first)
+    [head] = await outbox.heads()
+
+    async def waits() -> bool:
+        count: int = await pool.fetchval("select count(*) from pg_locks where not granted")
+        return count > 0
+
+    for mark in (outbox.sent(head, ts="1.000000", permalink=None), outbox.link(head, "https://slack.test/1")):
+        async with pool.acquire() as connection, asyncio.timeout(10):
+            # In the order of a move: the article's row, then its messages.
+            async with connection.transaction():
+                await connection.execute("select from articles where id = $1 for update", article.id)
+                marking = asyncio.create_task(mark)
+                while True:
+                    if await waits():
+                        break
+                    await asyncio.sleep(0.01)
+                await connection.execute("update outbox set revision = revision + 1 where id = $1", head.id)
+            await marking
+    now = await articles.get(article.id)
+    assert now is not None
+    assert (now.thread_ts, now.permalink) == ("1.000000", "https://slack.test/1")
+
+
+async def test_what_a_leg_has_used_is_not_forgotten_by_whoever_spoke_meanwhile(pool: Pool) -> None:
+    articles = Articles(pool)
+    read = await articles.add(NEW, first_messages=first)
+    used = {**read.usage, "requests": 3, "input_tokens": 900}
+    await articles.spent(read, used)  # the leg was cut off, and starts again
+    wish = NewDecision("outline", Action.REVISE, "短く", None, "U1", 1, kept=True)
+    kept = await articles.save(read, Change(read, why="kept", decision=wish))
+    assert kept.usage == used
+    more = {**used, "requests": 4, "input_tokens": 1_200}
+    assert (await articles.save(kept, Change(replace(kept, usage=more), why="kept"))).usage == more

@@ -20,7 +20,7 @@ from pgvector import HalfVector, SparseVector, Vector
 from psycopg import sql
 
 from knowledge import database
-from knowledge.database import MIGRATIONS, DatabaseError, Pool, check, migrate, open_pool
+from knowledge.database import MIGRATIONS, DatabaseError, Pool, check, in_use, migrate, open_pool
 
 THREE_LANGUAGES = ["hash every password", "每个密码都要加盐", "パスワードをハッシュ化する"]
 numbers = count(1)
@@ -368,3 +368,18 @@ def test_an_old_postgresql_is_named() -> None:
     database._refuse_old_postgres(15)
     with pytest.raises(DatabaseError, match="is PostgreSQL 14 and Copydesk needs 15 or newer"):
         database._refuse_old_postgres(14)
+
+
+async def test_what_fails_in_a_database_that_was_opened_is_one_sentence(dsn: str, pool: Pool) -> None:
+    async with pool.acquire() as other, other.transaction():
+        await other.execute("lock table articles")
+        with pytest.raises(DatabaseError, match="Another process is at work on the same"), in_use(dsn):
+            await pool.execute("set lock_timeout = '1ms'; select from articles")
+    with pytest.raises(DatabaseError, match=r"^The database at .* failed \(.*\): try again\.$"), in_use(dsn):
+        await pool.execute("select pg_terminate_backend(pg_backend_pid())")
+    closed = await open_pool(dsn)
+    await closed.close()
+    with pytest.raises(DatabaseError, match="failed"), in_use(dsn):
+        await closed.execute("select 1")
+    with pytest.raises(BrokenPipeError), in_use(dsn):  # of a command's output
+        raise BrokenPipeError

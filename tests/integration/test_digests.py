@@ -161,6 +161,22 @@ async def test_twice_a_day_is_twice_on_each_working_day(pool: Pool) -> None:
     ]
 
 
+@pytest.mark.parametrize("by_hand", [False, True])
+async def test_a_slot_whose_message_cannot_be_put_out_is_not_claimed(pool: Pool, by_hand: bool) -> None:
+    digest = weekly(pool)
+
+    async def post() -> str | None:
+        return await digest.post_now() if by_hand else await digest.post_due(LONG_AGO, at("2020-03-02T09:00"))
+
+    await pool.execute("alter table outbox add constraint full_disk check (message->>'kind' <> 'digest')")
+    with pytest.raises(asyncpg.CheckViolationError):
+        await post()
+    assert await pool.fetchval("select count(*) from digest_slots") == 0
+    await pool.execute("alter table outbox drop constraint full_disk")
+    assert await post() is not None
+    assert len(await posted(pool)) == 1
+
+
 # -- the period -------------------------------------------------------------------------------------------
 
 
@@ -236,6 +252,19 @@ async def test_a_second_click_after_the_minute_has_turned_is_one_all_the_same(po
     await pool.execute("update outbox set key = 'a minute'")
     assert await digest.post_now() is None
     await pool.execute("update digest_slots set period_to = period_to - interval '1 minute'")
+    assert await digest.post_now() is not None
+
+
+async def test_by_hand_it_is_posted_again_in_an_hour_that_comes_twice(pool: Pool) -> None:
+    digest = weekly(pool)
+    await digest.post_now()
+    # An hour ago, when the clock on the wall showed this very minute too.
+    await pool.execute(
+        """
+        update digest_slots set period_to = period_to - interval '1 hour', message_key = 'an hour ago',
+            slot = date_trunc('minute', now() at time zone 'UTC')
+        """
+    )
     assert await digest.post_now() is not None
 
 

@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pydantic_ai.models
 import pytest
+from pydantic_ai.embeddings import Embedder
 
 from bot.doctor import Finding, examine
 from bot.settings import Settings
@@ -13,6 +15,7 @@ from knowledge.backlog import Backlog, model_changed
 from knowledge.database import Pool
 from knowledge.documents import Documents
 from knowledge.embeddings import embed_pending, embedding_name, embedding_state
+from knowledge.hosted_model import HostedModel, Waits
 from knowledge.search import Search
 from tests.integration.embedding_host import SHORT, TEXTS, Answer, EmbeddingHost, all_pending, at, fill, timed
 
@@ -79,6 +82,40 @@ async def test_another_model_by_the_same_name_gets_vectors_anew(
         assert (state.dimensions, state.vectors) == (size, len(TEXTS))
         found = await Search(filled, embedder).search("有給の日数")
         assert found[0].path == str(tmp_path / "holiday.md")
+
+
+async def test_two_workers_that_get_two_sizes_of_one_name_never_mix_them(
+    filled: Pool, tmp_path: Path
+) -> None:
+    # What is served by the name changes while both are at work: one has an answer of the model before.
+    async with EmbeddingHost(size=64) as before, EmbeddingHost(size=48) as after, AsyncExitStack() as stack:
+        embedders = []
+        for host in (before, after):
+            opened = await stack.enter_async_context(at(host))
+            assert opened is not None
+            model = opened.model
+            assert isinstance(model, HostedModel)
+            embedders.append(Embedder(OneName(model.wrapped, Waits())))
+        for _ in range(10):
+            await asyncio.gather(*(embed_pending(filled, embedder, limit=2) for embedder in embedders))
+            sizes = await filled.fetch(
+                "select distinct vector_dims(vector::vector) as size, dimensions from chunk_vectors v "
+                "join embedding_models m on m.id = v.model_id"
+            )
+            assert all(row["size"] == row["dimensions"] for row in sizes)
+            assert len(sizes) == 1
+            for embedder in embedders:
+                assert (await Search(filled, embedder).search("带薪年假"))[0].path == str(
+                    tmp_path / "holiday.md"
+                )
+
+
+class OneName(HostedModel):
+    """Hosts behind one address."""
+
+    @property
+    def host(self) -> str:
+        return "proxy.test"
 
 
 async def test_two_hosts_are_two_models(filled: Pool, host: EmbeddingHost) -> None:
@@ -171,3 +208,13 @@ async def test_the_doctor_says_what_is_wrong_with_the_name(
 ) -> None:
     said = await findings(settings_for(dsn, tmp_path, embedding_model=name))
     assert any(finding.mark == mark and text in finding.text for finding in said)
+
+
+@pytest.mark.parametrize("setting", ["model", "writer_model"])
+@pytest.mark.parametrize("name", ["some-model", "模型", "モデル:日本語"])
+async def test_the_doctor_takes_no_model_for_good_that_cannot_be_used(
+    dsn: str, tmp_path: Path, setting: str, name: str
+) -> None:
+    said = await findings(settings_for(dsn, tmp_path, embedding_model="none", **{setting: name}))
+    assert any(finding.mark == "✗" and name in finding.text for finding in said)
+    assert not any(finding.text == f"model {name}" for finding in said)

@@ -247,6 +247,24 @@ async def test_each_failure_of_a_host_says_how_to_mend_it(
     assert str(caught.value).endswith("Until then search goes by words.")
 
 
+@pytest.mark.parametrize(
+    "vector",
+    ["[[0.1, 0.2], [0.3, 0.4]]", '["one", "两", "三つ"]', f"[{'0.1, ' * 16_000}0.1]", "[0, 0]", "[null]"],
+)
+async def test_what_is_no_vector_is_refused_and_search_goes_by_words(
+    filled: Pool, host: EmbeddingHost, vector: str
+) -> None:
+    async with at(host) as embedder:
+        assert embedder is not None
+        await all_pending(filled, embedder)
+        host.answer = Answer(
+            200, f'{{"object": "list", "data": [{{"index": 0, "embedding": {vector}}}], "model": "m"}}'
+        )
+        with pytest.raises(EmbeddingError):
+            await embed_query(embedder, "盐 salt ソルト")
+        assert (await Search(filled, embedder).search("带薪年假"))[0].lang == "zh"
+
+
 async def test_a_host_that_is_not_there_is_named(host: EmbeddingHost) -> None:
     async with at(host) as embedder:
         assert embedder is not None

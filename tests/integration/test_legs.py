@@ -21,6 +21,7 @@ from knowledge.changes import Change, NewArticle, NewDecision
 from knowledge.database import Pool
 from knowledge.documents import Documents
 from knowledge.language import Language
+from knowledge.model_record import ModelRecord
 from knowledge.search import Search
 from knowledge.similar import SimilarArticles
 
@@ -59,6 +60,7 @@ class Stage:
 
     def __init__(self, pool: Pool) -> None:
         self.articles = Articles(pool)
+        self._pool = pool
         self._similar = SimilarArticles(pool)
         self._search = Search(pool, None)
 
@@ -71,7 +73,9 @@ class Stage:
         assert found is not None
         return found
 
-    async def work(self, article: Article, models: Models | None = None) -> Article:
+    async def work(
+        self, article: Article, models: Models | None = None, *, budget: Budget | None = None
+    ) -> Article:
         """The leg that `article` is in."""
         legs = Legs(
             self.articles,
@@ -79,7 +83,8 @@ class Stage:
             self._search,
             models or models_from(None),
             LIMITS,
-            budget=Budget(),
+            record=ModelRecord(self._pool),
+            budget=budget or Budget(),
             prices={},
         )
         await legs.work(article.id, article.moves)
@@ -147,3 +152,18 @@ async def test_what_is_said_during_the_review_is_carried_out_before_people_are_a
     after = await stage.work(article, replace(models_from(None), reviewer=model))
     assert (after.status, after.version) == (Status.REVISING, 0)
     assert [decision.text for decision in after.taken] == [WISHES[language]]
+
+
+@pytest.mark.parametrize("language", TOPICS)
+async def test_a_request_that_the_budget_stopped_stays_to_be_done_beside_the_draft_shown_for_the_first_time(
+    stage: Stage, language: Language
+) -> None:
+    article = await stage.start(language)
+    while article.status is not Status.AWAITING_OUTLINE:
+        article = await stage.work(article)
+    article = await stage.work(await stage.approve_outline(article))
+    model = Interrupted(lambda: stage.keep(article, WISHES[language]))
+    revising = await stage.work(article, replace(models_from(None), reviewer=model))
+    stopped = await stage.work(revising, budget=Budget(tokens=0))
+    assert (stopped.status, stopped.version, stopped.stopped_by) == (Status.AWAITING_APPROVAL, 1, "budget")
+    assert [decision.text for decision in stopped.taken] == [WISHES[language]]

@@ -64,7 +64,7 @@ async def host_that(
 
 
 @asynccontextmanager
-async def desk_of(patience: Patience = SOON, **roles: str) -> AsyncIterator[Desk]:
+async def desk_of(patience: Patience = SOON, **roles: Any) -> AsyncIterator[Desk]:
     async with models_from(MODEL, patience=patience, **roles).connected() as models:
         yield replace(desk_with(models.research), models=models)
 

@@ -12,13 +12,15 @@ from knowledge.language import Language
 from knowledge.similar import SimilarArticles
 
 
-async def article_on(pool: Pool, topic: str, language: Language = "en", team: str = "T1") -> Article:
-    new = NewArticle(topic, language, Mode.SUPERVISED, team, "C1", "U1")
+async def article_on(
+    pool: Pool, topic: str, language: Language = "en", team: str = "T1", channel: str = "C1"
+) -> Article:
+    new = NewArticle(topic, language, Mode.SUPERVISED, team, channel, "U1")
     return await Articles(pool).add(new, first_messages=lambda article: [])
 
 
-async def published(pool: Pool, topic: str, title: str, team: str = "T1") -> Article:
-    article = await article_on(pool, topic, team=team)
+async def published(pool: Pool, topic: str, title: str, team: str = "T1", channel: str = "C1") -> Article:
+    article = await article_on(pool, topic, team=team, channel=channel)
     draft = {"title": title, "description": "…"}
     articles = Articles(pool)
     for status in (
@@ -74,3 +76,14 @@ async def test_only_what_this_workspace_has_published_counts_and_the_nearest_com
     found = await SimilarArticles(pool).published(own)
     assert [one.id for one in found] == [by_topic.id, by_title.id]
     assert [one.title for one in await SimilarArticles(pool).published(own, limit=1)] == ["…"]
+
+
+async def test_what_was_made_in_direct_messages_is_pointed_out_only_there(pool: Pool) -> None:
+    topic = "Why should Go backends move from MD5 to Argon2id?"
+    alone = await published(pool, topic, "…", channel="D1")
+    similar = SimilarArticles(pool)
+    assert await similar.published(await article_on(pool, topic)) == []
+    assert await similar.published(await article_on(pool, topic, channel="D2")) == []
+    assert [one.id for one in await similar.published(await article_on(pool, topic, channel="D1"))] == [
+        alone.id
+    ]

@@ -101,6 +101,19 @@ def test_a_failed_article_goes_back_only_to_the_leg_it_failed_in(leg: Status, me
     assert {to for to in Status if may_follow(article, to)} == {leg, Status.CANCELLED}
 
 
+@pytest.mark.parametrize(
+    "leg", [Status.RESEARCHING, Status.OUTLINING, Status.REVISING, Status.REVIEWING], ids=str
+)
+@pytest.mark.parametrize("message", ["The budget is used up.", "预算已用完。", "予算を使い切りました。"])
+def test_a_draft_that_the_budget_stopped_goes_back_to_the_leg_it_was_stopped_in(
+    leg: Status, message: str
+) -> None:
+    stopped = make(Status.AWAITING_APPROVAL, error=ArticleError(leg, "budget", message))
+    others = FOLLOWS[Status.AWAITING_APPROVAL]
+    assert {to for to in Status if may_follow(stopped, to)} == others | {leg}
+    assert {to for to in Status if may_follow(replace(stopped, error=None), to)} == others
+
+
 def test_a_failed_article_of_an_unknown_leg_can_only_be_cancelled() -> None:
     assert {to for to in Status if may_follow(make(Status.FAILED), to)} == {Status.CANCELLED}
 

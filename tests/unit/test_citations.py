@@ -2,7 +2,14 @@
 
 import pytest
 
-from agents.citations import cited_ids, normalised, unknown_ids, without_citations
+from agents.citations import (
+    cited_ids,
+    normalised,
+    unknown_ids,
+    unlinked,
+    without_citations,
+    without_definitions,
+)
 
 FORMS = [
     ("MD5 is fast [S1].", ["S1"], "MD5 is fast [S1]."),
@@ -60,6 +67,43 @@ def test_code_links_and_other_brackets_are_no_citations(text: str) -> None:
 
 def test_a_fence_that_is_never_closed_is_code_to_the_end() -> None:
     assert cited_ids("First [S1].\n\n```\n[S2]\n\n[S3]") == ["S1"]
+
+
+@pytest.mark.parametrize(
+    "rest", ["then [S1].\n\nMore [S2].", "然后[S1]。\n\n再[S2]。", "次に[S1]。\n\n更に[S2]。"]
+)
+def test_three_backticks_within_a_line_are_a_code_span(rest: str) -> None:
+    assert cited_ids(f"```x := m[S9]``` {rest}") == ["S1", "S2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("It is fast [S1](https://evil.test/a).", "It is fast [S1]."),
+        ("它很快[S1，S2](https://evil.test)。", "它很快[S1，S2]。"),
+        ("速い[[S1]](<https://evil.test>)。", "速い[S1]。"),
+        ("Bold [**S1**](https://evil.test/a_(b)) and ![S2](x.png).", "Bold [S1] and [S2]."),
+        ("`[S1](x)` is code, [the memo](https://a.test) a link", None),
+        ("```\n[S1](https://evil.test)\n```", None),
+        ("[S1][S2] (see https://a.test)", None),
+    ],
+)
+def test_a_citation_leads_to_its_source_and_nowhere_else(text: str, kept: str | None) -> None:
+    assert unlinked(text) == (text if kept is None else kept)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Fast [S1].\n\n[S1]: https://evil.test\n", "Fast [S1].\n\n"),
+        ('很快[S1]。\n\n[S1]:\n<https://evil.test> "S1"\n慢。', "很快[S1]。\n\n慢。"),
+        ("速い[S1][x]。\n\n[x]: //evil.test", "速い[S1][x]。\n\n"),
+        ("```yaml\n[S1]: https://a.test\n```", None),
+        ("[Note]: the default is 100.\n[^1]: https://a.test", None),
+    ],
+)
+def test_the_address_of_a_link_does_not_stand_apart(text: str, kept: str | None) -> None:
+    assert without_definitions(text) == (text if kept is None else kept)
 
 
 def test_unknown_ids_are_named_once() -> None:

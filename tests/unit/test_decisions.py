@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
+from typing import Literal
 
 import pytest
 
@@ -403,3 +404,27 @@ def test_a_busy_answer_in_auto_mode_announces_the_draft() -> None:
     assert decide(article, Word(Action.APPROVE, "", None), Seen(None, 0)) == Reply(
         "busy_draft", {"version": 1}
     )
+
+
+@pytest.mark.parametrize(
+    ("leg", "state", "to"),
+    [
+        (Status.RESEARCHING, "taken", Status.RESEARCHING),
+        (Status.OUTLINING, "taken", Status.REVISING),  # it was looked into before the budget was used up
+        (Status.REVISING, "waiting", Status.RESEARCHING),
+        (Status.REVISING, "done", Status.REVISING),
+    ],
+)
+@pytest.mark.parametrize("question", ["What of salts?", "加盐有什么用？", "ソルトとは"])
+def test_a_question_that_the_budget_cut_off_is_looked_into_with_the_next_request(
+    leg: Status, state: Literal["taken", "waiting", "done"], to: Status, question: str
+) -> None:
+    asked = replace(decision("draft", Action.RESEARCH, "UBO", 3, text=question), state=state)
+    article = replace(
+        SITUATIONS["at a draft, the budget used up"],
+        error=ArticleError(leg, "budget", "…"),
+        decisions=(asked,),
+    )
+    outcome = decide(article, Word(Action.REVISE, "MiB", None), Seen("draft", 3))
+    assert isinstance(outcome, Move)
+    assert outcome.to is to

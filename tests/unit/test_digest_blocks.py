@@ -201,6 +201,17 @@ def test_titles_descriptions_and_topics_ping_nobody(language: Language, hostile:
     assert "<" not in drawn.text
 
 
+@each_language
+def test_a_title_is_laid_out_and_turns_no_words_around(language: Language) -> None:
+    title = f"\u202e{ARTICLES[language].title}\u2066 **v2**"
+    drawn = draw(digest(language, article(title, "…")))
+    shown = "\n".join(map(block_text, drawn.blocks))
+    for text in (shown, drawn.text):
+        assert f"{ARTICLES[language].title} v2" in text
+        assert "\u202e" not in text
+        assert "\u2066" not in text
+
+
 # -- days -------------------------------------------------------------------------------------------------
 
 

@@ -42,7 +42,7 @@ async def test_the_stored_name_tells_hosts_apart_and_keeps_no_secret(base_url: s
         ("openai:", "it has no PROVIDER:MODEL"),
         ("openai-chat:gpt-4.1", "for embeddings this provider is called openai"),
         ("cohere:embed-v4.0", "pydantic-ai-slim[cohere]"),
-        ("google:gemini-embedding-001", "pydantic-ai-slim[google]"),
+        ("google:gemini-embedding-001", "GOOGLE_API_KEY"),
         ("openai:text-embedding-3-small", "it needs COPYDESK_EMBEDDING_API_KEY, or OPENAI_API_KEY"),
         ("ollama:bge-m3", "OLLAMA_BASE_URL"),
     ],
@@ -62,17 +62,52 @@ async def test_an_address_that_a_provider_does_not_take_is_refused() -> None:
             pass
 
 
-@pytest.mark.parametrize("base_url", ["localhost:11434/v1", "host.example.com", "ftp://host/v1"])
-async def test_an_address_without_http_is_refused(base_url: str) -> None:
-    with pytest.raises(EmbeddingError, match="it begins with http:// or https://"):
+NO_ADDRESSES = (
+    *("localhost:11434/v1", "host.example.com", "ftp://host/v1", "http://", "https:///v1"),
+    *(
+        "http://host:port/v1",
+        "http://host:99999/v1",
+        "http://[::1/v1",
+        "http://my host/v1",
+        "http://\thost/v1",
+    ),
+    *("http://主机:端口/v1", "http://ホスト:ポート/v1"),
+)
+
+
+@pytest.mark.parametrize("base_url", NO_ADDRESSES)
+async def test_what_is_no_address_is_refused(base_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EmbeddingError, match=r"^COPYDESK_EMBEDDING_BASE_URL=.* is no address: it looks like"):
         async with open_embedder("openai:bge-m3", base_url=base_url):
+            pass
+    monkeypatch.setenv("OPENAI_BASE_URL", base_url)
+    with pytest.raises(EmbeddingError, match=r"^OPENAI_BASE_URL=.* is no address: it looks like"):
+        async with open_embedder("openai:bge-m3"):
+            pass
+
+
+async def test_an_address_that_another_provider_cannot_read_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OLLAMA_BASE_URL", "http://host:port/v1")
+    with pytest.raises(
+        EmbeddingError, match=r"COPYDESK_EMBEDDING_MODEL=ollama:bge-m3 cannot be used: .*port"
+    ):
+        async with open_embedder("ollama:bge-m3"):
             pass
 
 
 @pytest.mark.parametrize("key", ["sk-1\n", "sk 1", "sk–1", "密钥", "鍵\t"])
-async def test_a_key_that_no_header_can_carry_is_refused_and_not_repeated(key: str) -> None:
-    with pytest.raises(EmbeddingError, match="copy it again") as caught:
+async def test_a_key_that_no_header_can_carry_is_refused_and_not_repeated(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(EmbeddingError, match=r"^COPYDESK_EMBEDDING_API_KEY .* copy it again") as caught:
         async with open_embedder("openai:bge-m3", api_key=key):
+            pass
+    assert key not in str(caught.value)
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(EmbeddingError, match=r"^OPENAI_API_KEY .* copy it again") as caught:
+        async with open_embedder("openai:bge-m3"):
             pass
     assert key not in str(caught.value)
 

@@ -42,6 +42,20 @@ def test_kept_requests_go_first_where_people_would_be_asked(
     assert to is None or may_follow(article, to)
 
 
+@pytest.mark.parametrize("action", [Action.REVISE, Action.RESEARCH])
+def test_a_bare_request_that_was_kept_goes_by_the_review_that_came(action: Action) -> None:
+    bare = decision("draft", action, "UBO", 1, waiting=True)
+    article = replace(SITUATIONS["reviewing the first draft"], analysis=None, decisions=(bare,))
+    clean = {"decision": "approve", "issues": []}
+    assert carry_on(replace(article, review=clean)) is None
+    asks = {"decision": "revise", "issues": [{"severity": "low", "description": "題", "suggested_fix": ""}]}
+    to = Status.REVISING if action is Action.REVISE else Status.RESEARCHING
+    assert carry_on(replace(article, review=asks)) is to
+    # Beside one with words it is no reason to do more than that one asks.
+    words = decision("draft", Action.REVISE, "UANA", 1, text="短一点", waiting=True)
+    assert carry_on(replace(article, review=clean, decisions=(bare, words))) is Status.REVISING
+
+
 def test_kept_requests_lead_only_where_the_states_allow() -> None:
     for status, mode, draft_phase, action in product(Status, Mode, (False, True), Action):
         article = make(status, mode=mode, draft_phase=draft_phase)

@@ -80,6 +80,18 @@ def test_no_moment_has_two_slots_where_two_times_become_one() -> None:
     assert len(moments) == 6
 
 
+@pytest.mark.parametrize("line", ["15,30 2 * * *", "*/20 * * * *"])
+def test_what_is_skipped_does_not_keep_the_times_after_it_from_their_turn(line: str) -> None:
+    # At 02:00 the clock is set to 02:30: 02:15 comes at 02:45, and 02:30 before it.
+    schedule = Schedule.parse(line, "Australia/Lord_Howe")
+    after, until = at("2026-10-03T14:00"), at("2026-10-03T17:00")
+    came, moment = [], after
+    while (moment := schedule.next(moment).moment) <= until:
+        came.append(moment)
+    assert came == [slot.moment for slot in schedule.slots(after, until)]
+    assert at("2026-10-03T15:30" if "," in line else "2026-10-03T15:40") in came
+
+
 def test_a_leap_day_is_found_years_away() -> None:
     schedule = Schedule.parse("0 0 29 feb *", "UTC")
     assert schedule.latest(at("2104-02-28T00:00")).moment == at("2096-02-29T00:00")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.app import models_of
 from bot.settings import SettingsError, read_settings
 
 
@@ -86,3 +87,51 @@ def test_each_wrong_setting_has_its_own_line(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(SettingsError) as caught:
         read_settings()
     assert len(str(caught.value).splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    "content", ["# café".encode("latin-1"), "# 设置".encode("gbk"), "# 設定".encode("shift_jis"), b"A=1\0"]
+)
+def test_an_env_file_that_is_no_text_is_named_in_one_line(tmp_path: Path, content: bytes) -> None:
+    env = tmp_path / ".env"
+    env.write_bytes(content)
+    with pytest.raises(SettingsError, match=r"^\S+\.env cannot be read \(.*UTF-8.*\.$"):
+        read_settings(env_file=env)
+
+
+def test_a_home_of_nobody_is_named_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COPYDESK_HOME", "~nobody-of-this-name/data")
+    with pytest.raises(
+        SettingsError, match=r"^COPYDESK_HOME=~nobody-of-this-name/data: there is no user .*\.$"
+    ):
+        read_settings()
+
+
+@pytest.mark.parametrize("name", ["SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"])
+@pytest.mark.parametrize("token", ["xoxb-1 2", "xoxb-1\n2", "xoxb–1", "令牌", "トークン"])
+def test_a_token_that_cannot_be_sent_is_refused_and_not_repeated(
+    name: str, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, token)
+    with pytest.raises(SettingsError, match=rf"^{name}=…: it has .* copy it again\.$") as caught:
+        read_settings()
+    assert token not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("setting", "roles"),
+    [
+        ("COPYDESK_RESEARCH_MODEL", {"research", "analysis"}),
+        ("COPYDESK_WRITER_MODEL", {"writer"}),
+        ("COPYDESK_REVIEWER_MODEL", {"reviewer"}),
+        ("COPYDESK_FORMATTER_MODEL", {"formatter"}),
+        ("COPYDESK_FALLBACK_MODEL", {"fallback"}),
+    ],
+)
+def test_each_task_has_the_model_that_its_setting_names(
+    setting: str, roles: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(setting, "test")
+    models = models_of(read_settings())
+    named = {role for role, model in vars(models).items() if model is not None and model.model_name == "test"}
+    assert named == roles

@@ -1,0 +1,62 @@
+"""How a leg can end, as the change that is written then."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from agents.contracts import AnalysisResult, DraftResult, ResearchResult, ReviewResult
+from bot import announcements
+from bot.article_file import to_markdown, word_count
+from bot.fitting import shorten
+from bot.texts import failure
+from knowledge.article import Article, ArticleError, Status
+from knowledge.changes import Change, NewVersion
+
+OUTCOME_CHARACTERS = 1_000
+
+
+def showing(
+    shown: Article,
+    draft: DraftResult,
+    evidence: ResearchResult,
+    *,
+    review: ReviewResult | None,
+    before: DraftResult | None,
+) -> Change:
+    """The draft that `shown.version` counts goes into the thread: its file, then what people decide on."""
+    markdown = to_markdown(draft, evidence.sources, language=shown.language, on=datetime.now(UTC).date())
+    asks = shown.status is Status.AWAITING_APPROVAL
+    return Change(
+        shown,
+        why="",
+        version=NewVersion(shown.version, draft.model_dump(mode="json"), markdown, word_count(draft.content)),
+        messages=[
+            announcements.draft_file(shown, draft, markdown),
+            announcements.draft(shown, draft, review, previous=before, asks=asks),
+        ],
+    )
+
+
+def failed(article: Article, code: str, facts: Mapping[str, str]) -> Change:
+    """The article stops where it is, and the thread is told why and what to do."""
+    message = failure(article.language, code, facts)
+    after = replace(article, status=Status.FAILED, error=ArticleError(article.status, code, message))
+    # What Slack said, or the raw answer of a model that could not be used, is kept in the history.
+    why = "\n".join([code, *(facts[name] for name in ("code", "answer") if name in facts)])
+    note = announcements.note(after, f"failed:{article.moves}", "failed", {"message": message})
+    return Change(after, why=why, messages=[note])
+
+
+def outcome(notes: Sequence[str]) -> str:
+    """What became of a request: it goes with every later call, and a model may write pages of notes."""
+    return shorten(" ".join(notes), OUTCOME_CHARACTERS)
+
+
+def untold(analysis: AnalysisResult | None, shown: Mapping[str, Any] | None) -> list[str]:
+    """Notes on an outline that nobody has seen, since requests that were kept changed it at once.
+
+    `shown` is the message of the outline that people saw last.
+    """
+    notes = [] if analysis is None else analysis.notes
+    return [note for note in notes if shown is None or note not in shown["notes"]]
