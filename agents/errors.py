@@ -22,6 +22,10 @@ Code = Literal[
 ]
 
 
+# A model answered, and nobody can use it: another answer, or doing without, would help.
+UNUSABLE: frozenset[Code] = frozenset({"bad_answer", "answer_cut_off", "model_declined"})
+
+
 class AgentError(Exception):
     """`str(error)` is an English sentence that says how to mend it.
 

@@ -25,11 +25,18 @@ from pydantic_ai.settings import ModelSettings, merge_model_settings
 
 # Besides 5xx: what a host answers when it wants to be asked again (the openai SDK retries the same).
 ASK_AGAIN = frozenset({408, 409, 425, 429})
+# Tokens. Anthropic's API wants a limit; without one PydanticAI streams, and a stream is not asked again.
+_LONGEST_ANSWER = 16_384
 _NEVER_AGAIN = frozenset({501, 505})  # the host cannot do it, today or in a minute
 
 
 class NotAnAnswer(ModelAPIError):
-    """A host answered, but with something that is no answer of a model: a web page, half of a JSON."""
+    """A host answered, but with something that is no answer of a model: a web page, half of a JSON.
+
+    `may_pass`: it speaks the language of models, so that the next answer may have what this one lacked.
+    """
+
+    may_pass = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +71,8 @@ class PatientModel(WrapperModel):
     ) -> ModelResponse:
         """Raises the `ModelAPIError` of the last try; `NotAnAnswer`; `ModelRequestTimeout` after `total`."""
         ours = ModelSettings(timeout=self._patience.silence, max_retries=0)
+        if self.wrapped.system == "anthropic":
+            ours["max_tokens"] = _LONGEST_ANSWER
         settings = merge_model_settings(ours, model_settings)
         waits = self._waits()
         timeouts = 0
@@ -97,11 +106,20 @@ class PatientModel(WrapperModel):
             return await self.wrapped.request(messages, settings, parameters)
         except (UnexpectedModelBehavior, LookupError, TypeError, ValueError, AttributeError) as error:
             # What a library stumbles over when the answer lacks a part: `choices: []` is a bare IndexError.
-            raise NotAnAnswer(self.model_name, f"{type(error).__name__}: {error}") from error
+            lacking = NotAnAnswer(self.model_name, f"{type(error).__name__}: {error}")
+            lacking.may_pass = isinstance(error, LookupError | UnexpectedModelBehavior) and not _is_page(
+                error
+            )
+            raise lacking from error
         except ModelAPIError as error:
             if type(error) is ModelAPIError:  # no status, no kind: the body could not be read as JSON
                 raise NotAnAnswer(self.model_name, error.message) from error
             raise
+
+
+def _is_page(error: Exception) -> bool:
+    """Text where JSON was due: the address is wrong, and will be in a moment."""
+    return "expected JSON data" in str(error)
 
 
 def _may_pass(error: ModelAPIError) -> bool:
@@ -113,6 +131,8 @@ def _may_pass(error: ModelAPIError) -> bool:
             return error.provider_retry_hint
         status = error.status_code
         return status in ASK_AGAIN or (status >= 500 and status not in _NEVER_AGAIN)
+    if isinstance(error, NotAnAnswer):
+        return error.may_pass
     if isinstance(error, ModelConnectionError):
         return distrust(error) is None
     return isinstance(error, ModelRateLimitError | ModelUnavailableError | ModelServerError)

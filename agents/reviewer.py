@@ -70,6 +70,7 @@ async def review(
                         for number, section in enumerate(draft.sections, start=1)
                     ),
                 ),
+                *(tag("note", note) for note in draft.notes),
                 *requests_of_people(requests),
                 ""
                 if last is None

@@ -4,6 +4,7 @@ docs/decisions/0012: repair, then at most two retries with what is wrong, then t
 fallback model, then an error that keeps what was said.
 """
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
@@ -125,7 +126,7 @@ async def _shaped(
     said = error.said
     if error.code != "bad_answer" or not (said.strip() if stage.shapes_prose else "{" in said):
         return None
-    if _validates(said, stage.answer):
+    if _mended(said, stage.answer) is not None:
         return None  # its shape is right, so that it broke a rule: nothing for one who adds nothing
     request = prompt([tag("answer", said), tag("problem", error.facts.get("problem", ""))])
     model = desk.models.formatter
@@ -157,17 +158,15 @@ async def _stood_in(
         return None
 
 
-def _validates(said: str | dict[str, Any], schema: type[BaseModel]) -> bool:
-    """Whether an answer, put right as far as code can, has the shape."""
+def _mended(said: str, schema: type[BaseModel]) -> str | None:
+    """An answer put right as far as code can, as JSON; None if it has not the shape then."""
+    mended = repair(said, schema).value
+    text = mended if isinstance(mended, str) else json.dumps(mended, ensure_ascii=False)
     try:
-        mended = repair(said, schema).value
-        if isinstance(mended, str):
-            schema.model_validate_json(mended)
-        else:
-            schema.model_validate(mended)
+        schema.model_validate_json(text)
     except ValidationError:
-        return False
-    return True
+        return None
+    return text
 
 
 class _Mending(AbstractCapability[Any]):
@@ -219,9 +218,9 @@ class _Mending(AbstractCapability[Any]):
         if self._tool is None and not calls:
             return response
         said = calls[0].args_as_json_str() if calls else texts
-        if not said.strip() or looks_cut_off(said) or not _validates(said, self._schema):
+        if looks_cut_off(said) or (mended := _mended(said, self._schema)) is None:
             return response
         self.repaired += 1
         kept = [part for part in response.parts if not isinstance(part, TextPart | ToolCallPart)]
-        answer = TextPart(said) if self._tool is None else ToolCallPart(self._tool, said)
+        answer = TextPart(mended) if self._tool is None else ToolCallPart(self._tool, mended)
         return replace(response, parts=[*kept, answer])

@@ -1,12 +1,14 @@
 """The writer: sections in parallel, each from its own evidence; a revision touches only what it must."""
 
 import asyncio
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from agents.citations import cited_ids, normalised, unknown_ids, without_citations, without_definitions
 from agents.contracts import AnalysisResult, DraftResult, DraftSection, ResearchResult, ReviewResult
 from agents.desk import AgentProgress, Desk, StandingRequest
+from agents.errors import UNUSABLE, AgentError
 from agents.evidence import evidence, issue, outline, requests_of_people
 from agents.headings import plain_heading, unseen, without_headings
 from agents.prompt import element, prompt, restored, tag, topic_and_language
@@ -14,6 +16,8 @@ from agents.revision import PlannedSection, Revision, plan_revision
 from agents.stage import Stage, answer_of
 from agents.wire import FrontAnswer, SectionAnswer
 from knowledge.language import Language
+
+log = logging.getLogger(__name__)
 
 _TEXTS = 3_000  # tokens of passages that the writer of a section gets
 
@@ -23,6 +27,11 @@ class _SectionRules:
     allowed_ids: frozenset[str]
 
 
+_NO_FRONT: dict[Language, str] = {
+    "en": "No usable title page came from the model: title and tags are those of before, or the topic.",
+    "zh": "模型没有给出可用的标题页：标题和标签沿用之前的，或用主题代替。",
+    "ja": "モデルから使えるタイトルが得られませんでした。以前のもの、または主題を使います。",
+}
 _UNCITED: dict[Language, str] = {
     "en": "Named in the outline but not cited, by section: {sections}.",
     "zh": "大纲列出但正文未引用的来源（按节）：{sections}。",
@@ -139,13 +148,16 @@ async def _carried_out(article: _Article, plan: Revision, last: DraftResult | No
     if uncited:
         notes.append(_UNCITED[article.language].format(sections=", ".join(uncited)))
     content = "\n\n".join(f"## {section.heading}\n\n{section.content}" for section in sections)
-    front = front_task.result() if front_task else last
-    assert front is not None
+    front: FrontAnswer | DraftResult | None = front_task.result() if front_task else None
+    if front is None:
+        front = last
+    if front_task and front_task.result() is None:
+        notes.append(_NO_FRONT[article.language])
     return DraftResult(
-        title=plain_heading(restored(front.title)),
-        description=" ".join(without_citations(restored(front.description)).split()),
-        tags=_each_once(front.tags),
-        categories=_each_once(front.categories),
+        title=plain_heading(restored(front.title if front else article.topic)),
+        description=" ".join(without_citations(restored(front.description if front else "")).split()),
+        tags=_each_once(front.tags if front else []),
+        categories=_each_once(front.categories if front else []),
         sections=sections,
         content=content,
         used_source_ids=sorted(
@@ -156,31 +168,33 @@ async def _carried_out(article: _Article, plan: Revision, last: DraftResult | No
     )
 
 
-async def _front(article: _Article, plan: Revision, last: DraftResult | None) -> FrontAnswer:
-    return await answer_of(
-        _FRONT,
-        prompt(
-            [
-                topic_and_language(article.topic, article.language),
-                outline([section.outline for section in plan.sections]),
-                evidence(article.research),
-                *requests_of_people(article.requests),
-                ""
-                if last is None
-                else element(
-                    "previous",
-                    tag("title", last.title),
-                    tag("description", last.description),
-                    tag("tags", ", ".join(last.tags)),
-                    tag("categories", ", ".join(last.categories)),
-                ),
-            ]
-        ),
-        model=article.desk.models.writer,
-        deps=None,
-        desk=article.desk,
-        step="front",
+async def _front(article: _Article, plan: Revision, last: DraftResult | None) -> FrontAnswer | None:
+    """Title, description and tags; None if no model gives any: an article does not fail for want of these."""
+    request = prompt(
+        [
+            topic_and_language(article.topic, article.language),
+            outline([section.outline for section in plan.sections]),
+            evidence(article.research),
+            *requests_of_people(article.requests),
+            ""
+            if last is None
+            else element(
+                "previous",
+                tag("title", last.title),
+                tag("description", last.description),
+                tag("tags", ", ".join(last.tags)),
+                tag("categories", ", ".join(last.categories)),
+            ),
+        ]
     )
+    desk = article.desk
+    try:
+        return await answer_of(_FRONT, request, model=desk.models.writer, deps=None, desk=desk, step="front")
+    except AgentError as error:
+        if error.code not in UNUSABLE:
+            raise
+        log.warning("no title page: %s", error)
+        return None
 
 
 async def _section(article: _Article, plan: Revision, at: int) -> SectionAnswer:

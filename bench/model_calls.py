@@ -1,6 +1,7 @@
 """The calls of one article as the host recorded them, and what can be read from them."""
 
 import itertools
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -66,7 +67,8 @@ class ModelCall:
         """The lines of its answer that were not in the topic: whoever has one of them has read it."""
         topic = self.request.last_user
         if isinstance(self.reply, Text):
-            texts: Iterator[str] = iter([self.reply.content])
+            content = self.reply.content
+            texts = iter([content]) if self.agent == "research" else strings(json.loads(content))
         else:
             assert isinstance(self.reply, ToolCalls)
             texts = itertools.chain.from_iterable(strings(call.arguments) for call in self.reply.calls)

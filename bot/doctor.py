@@ -1,11 +1,14 @@
 """What is set up, what is missing, and how to mend it."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
+from agents.abilities import describe
 from agents.errors import AgentError
+from agents.models import abilities_for
+from agents.prices import parse_prices, unpriced
 from bot.app import Knowledge, StartError, digest_of, models_of, open_knowledge
 from bot.digest_command import why_no_digest
 from bot.manifest import bot_scopes
@@ -22,6 +25,11 @@ from knowledge.embeddings import (
     embedding_state,
 )
 from knowledge.hosted_model import EmbeddingError
+from knowledge.model_record import ModelRecord
+
+# Of so many answers at least, more than this share had to be had another way: a model that is not suited.
+_ENOUGH = 20
+_TROUBLE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +48,48 @@ async def examine(settings: Settings) -> AsyncGenerator[Finding, None]:
         yield finding
     if settings.digest_channel is None:
         yield Finding("!", "no COPYDESK_DIGEST_CHANNEL: no digest is posted")
-    yield _model(settings)
+    for finding in _models(settings):
+        yield finding
 
 
-def _model(settings: Settings) -> Finding:
-    """Whether each task has a model that can be used; hosts are not asked."""
+def _models(settings: Settings) -> Iterator[Finding]:
+    """Whether each task has a model that can be used, and how it is asked; hosts are not asked."""
     try:
-        models_of(settings)
+        models = models_of(settings)
     except AgentError as error:
-        return Finding("✗", str(error))
+        yield Finding("✗", str(error))
+        return
     if settings.model == "offline":
-        return Finding("!", "no COPYDESK_MODEL: articles quote your documents and add no prose of their own")
-    return Finding("✓", f"model {settings.model}")
+        yield Finding("!", "no COPYDESK_MODEL: articles quote your documents and add no prose of their own")
+    if not abilities_for(models.research).tools:
+        yield Finding(
+            "✗",
+            f"{models.research.model_name} calls no tools, so it cannot search: set COPYDESK_RESEARCH_MODEL",
+        )
+    for model in models.each():
+        if model.provider is not None:  # not the offline one
+            abilities = abilities_for(model)
+            yield Finding("✓", " ".join([describe(model, abilities) + ".", *abilities.why]))
+    if settings.budget_usd is not None and (names := unpriced(models.each(), parse_prices(settings.prices))):
+        yield Finding(
+            "!", f"COPYDESK_BUDGET_USD does not bind {', '.join(names)}: set COPYDESK_PRICES for its price"
+        )
+
+
+async def _conduct(record: ModelRecord) -> AsyncIterator[Finding]:
+    """How the models of past articles kept to the shape of answers."""
+    for model in await record.of_models():
+        if not model.answers:
+            continue
+        said = (
+            f"{model.model}: {model.answers} structured answers, {model.repaired} put right, "
+            f"{model.asked_again} asked for again, {model.rescued} given by another, {model.failed} unusable"
+        )
+        trouble = model.asked_again + model.rescued + model.failed
+        if model.answers >= _ENOUGH and trouble > model.answers * _TROUBLE:
+            yield Finding("!", f"{said}: it is not suited, set another model")
+        else:
+            yield Finding("✓", said)
 
 
 async def _database(settings: Settings) -> AsyncIterator[Finding]:
@@ -73,6 +111,8 @@ async def _database(settings: Settings) -> AsyncIterator[Finding]:
                 yield Finding("!", f"knowledge: {said}; the rest follows while the bot runs")
             else:
                 yield Finding("✓", f"knowledge: {said}")
+            async for finding in _conduct(ModelRecord(knowledge.pool)):
+                yield finding
             yield await _embedding_model(settings, knowledge)
             if settings.digest_channel and (refused := await digest_of(settings, knowledge).refused()):
                 yield Finding(

@@ -59,10 +59,12 @@ class Sender:
         self._wake.clear()
         wait = LOOK_EVERY_SECONDS
         ready: dict[str, list[Unsent]] = {}
+        # As it was before the look: what is sent while it lasts still stands in its answer as unsent.
+        busy = frozenset(self._busy)
         for head in await self._outbox.heads():
             if head.wait_seconds > 0:
                 wait = min(wait, head.wait_seconds)
-            elif head.channel_id not in self._busy:
+            elif head.channel_id not in busy:
                 ready.setdefault(head.channel_id, []).append(head)
         for channel_id, heads in ready.items():
             self._busy[channel_id] = asyncio.create_task(self._send_all(channel_id, heads))

@@ -168,7 +168,8 @@ def stage_of(request: ChatRequest) -> str:
     if request.tools:
         [name] = request.tool_names
         return name
-    return request.response_format.name or re.findall(r"return_[a-z]+", request.system)[0]
+    name = request.response_format.name or ""  # some wires have none, or one of their own
+    return name if name.startswith("return_") else re.findall(r"return_[a-z]+", request.system)[0]
 
 
 @dataclass(frozen=True)

@@ -123,6 +123,27 @@ async def test_a_host_that_stays_away_is_asked_four_times_and_no_more(
 
 
 @pytest.mark.parametrize(
+    "reply",
+    [
+        Raw(200, b'{"error": {"message": "no", "code": 502}}'),
+        Raw(200, b'{"id":"c","object":"chat.completion","created":0,"model":"m","choices":[]}'),
+    ],
+    ids=["an error with status 200", "no choices"],
+)
+async def test_an_answer_that_lacks_a_part_is_asked_for_again(
+    reply: Reply, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with host_that(monkeypatch, reply, ANSWER) as host, desk_of() as desk:
+        assert await answered(desk) == ANSWER.content
+    assert len(host.requests) == 2
+    async with host_that(monkeypatch, reply) as host:
+        error = await refused()
+    assert error.code == "not_a_model_host"
+    assert "no model's answer" in str(error)
+    assert len(host.requests) == 4
+
+
+@pytest.mark.parametrize(
     ("reply", "code", "said"),
     [
         (Failure.wrong_key(), "model_refused_key", "answered 401 (key refused). Set OPENAI_API_KEY"),
@@ -139,12 +160,6 @@ async def test_a_host_that_stays_away_is_asked_four_times_and_no_more(
         (Raw(404, b'{"detail":"Not Found"}'), "not_a_model_host", "it often ends in /v1"),
         (Raw(200, b""), "not_a_model_host", "something that is no model's answer"),
         (Raw(200, b'{"id": "c", "choices": [{"ind'), "not_a_model_host", "no model's answer"),
-        (Raw(200, b'{"error": {"message": "no", "code": 402}}'), "not_a_model_host", "no model's answer"),
-        (
-            Raw(200, b'{"id":"c","object":"chat.completion","created":0,"model":"m","choices":[]}'),
-            "not_a_model_host",
-            "something that is no model's answer",
-        ),
         (Raw(302, b""), "not_a_model_host", "no model's answer"),
         (Refusal("I cannot."), "model_declined", "declined to answer"),
         (Text("", finish_reason="content_filter", broken=True), "model_declined", "declined to answer"),

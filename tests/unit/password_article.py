@@ -73,7 +73,7 @@ def _draft(title: str, description: str, sections: list[tuple[str, str]]) -> Dra
         sections=[DraftSection(heading=heading, content=content) for heading, content in sections],
         content="\n\n".join(f"## {heading}\n\n{content}" for heading, content in sections),
         used_source_ids=["S1", "S2"],
-        notes=[],
+        notes=["No source says how long a login takes."],
     )
 
 

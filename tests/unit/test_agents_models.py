@@ -212,7 +212,6 @@ async def test_silence_is_waited_for_twice() -> None:
 @pytest.mark.parametrize(
     ("failure", "said"),
     [
-        (IndexError("list index out of range"), "IndexError"),
         (AttributeError("'int' object has no attribute 'isdigit'"), "AttributeError"),
         (UnexpectedModelBehavior("expected JSON data"), "expected JSON data"),
         (ModelAPIError("m", "Failed to decode response as JSON"), "Failed to decode"),
@@ -225,6 +224,17 @@ async def test_what_a_library_stumbles_over_is_no_answer_and_asked_once(
     with pytest.raises(NotAnAnswer, match=said):
         await asked(host)
     assert host.asked == 1
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [IndexError("list index out of range"), UnexpectedModelBehavior("Invalid response: choices is null")],
+)
+async def test_an_answer_that_lacks_a_part_is_asked_for_again(failure: Exception) -> None:
+    host = Host(failure)
+    with pytest.raises(NotAnAnswer):
+        await asked(host)
+    assert host.asked == 4
 
 
 async def test_all_tries_together_are_bounded() -> None:
