@@ -269,15 +269,22 @@ class Legs:
             params["issues"] = "\n".join(
                 f"🔴 {section_mark(issue.section, headings)}{issue.description}" for issue in open_issues
             )
-        await self._conclude(
-            article,
-            desk,
-            lambda now: Change(
+        # Approved while the budget kept requests from being carried out: people read that they were not.
+        left = "; ".join(decision.text for decision in (*article.taken, *article.waiting) if decision.text)
+
+        def conclusion(now: Article) -> Change:
+            messages = [announcements.note(now, f"published:{now.version}", text_key, params)]
+            if left:
+                messages.append(announcements.note(now, f"left:{now.moves}", "left_undone", {"text": left}))
+            return Change(
                 replace(now, status=Status.PUBLISHED),
                 why=f"draft {now.version} approved by {now.approved_by}",
-                messages=[announcements.note(now, f"published:{now.version}", text_key, params)],
-            ),
-        )
+                outcome=say_plain(now.language, "not_carried_out") if now.taken else None,
+                settle=True,
+                messages=messages,
+            )
+
+        await self._conclude(article, desk, conclusion)
 
     async def _fail(self, article: Article, desk: Desk, code: str, facts: Mapping[str, str]) -> None:
         """Keep what there is, say what happened and what to do; Retry starts this leg again."""

@@ -186,3 +186,25 @@ async def test_a_published_article_gets_a_new_version_and_is_pointed_out_for_a_s
     last = asked(host, "return_analysis")[-1].last_user
     assert f"<published>\n<title>{second.draft['title']}</title>" in last
     assert second.draft["sections"][0]["content"] not in last
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_what_the_budget_left_undone_is_told_when_people_publish_all_the_same(
+    desk: Desk, host: ScriptedOpenAI, language: str
+) -> None:
+    stop = await desk.start(**MODEL)
+    parent = await desk.request(TOPICS[language])
+    await desk.asked(parent, OUTLINE[language].format(1))
+    await desk.ana.say(desk.channel, APPROVE[language], thread_ts=parent.ts)
+    await desk.asked(parent, DRAFT[language].format(1))
+    used = (await article_json(desk.knowledge, await desk.article(parent)))["usage"]
+    await stop()
+    stop = await desk.start(**MODEL, budget_tokens=used["input_tokens"] + used["output_tokens"] + 1)
+    await desk.ana.say(desk.channel, REVISE[language].format("MiB"), thread_ts=parent.ts)
+    await desk.said(parent, "budget_reached")
+    await desk.ana.say(desk.channel, APPROVE[language], thread_ts=parent.ts)
+    label = {"en": "Not carried out", "zh": "没有做到", "ja": "反映されなかった"}[language]
+    assert "MiB" in plain_text(await desk.said(parent, label))
+    article = await desk.article(parent, Status.PUBLISHED)
+    assert (article.taken, article.waiting) == ((), ())
+    assert [decision.outcome for decision in article.decisions if decision.text == "MiB"] != [None]
