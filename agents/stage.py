@@ -79,7 +79,9 @@ async def answer_of(
             raise
         answer = await _shaped(stage, error, deps=deps, desk=desk, step=step)
         if answer is None and (fallback := desk.models.fallback) is not None and fallback is not model:
-            answer = await _stood_in(stage, request, model=fallback, deps=deps, desk=desk, step=step)
+            answer = await _stood_in(
+                stage, request, model=fallback, deps=deps, desk=desk, step=f"{step}:fallback"
+            )
         desk.conducts.append(
             Conduct(model.model_name, stage.name, rescued=answer is not None, failed=answer is None)
         )
@@ -129,7 +131,30 @@ async def _shaped(
     if _mended(said, stage.answer) is not None:
         return None  # its shape is right, so that it broke a rule: nothing for one who adds nothing
     request = prompt([tag("answer", said), tag("problem", error.facts.get("problem", ""))])
-    model = desk.models.formatter
+    return await _stood_in(
+        stage,
+        request,
+        model=desk.models.formatter,
+        deps=deps,
+        desk=desk,
+        step=f"{step}:shape",
+        instructed_by="shaper",
+        retries=0,
+    )
+
+
+async def _stood_in(
+    stage: Stage[DepsT, AnswerT],
+    request: str,
+    *,
+    model: Model,
+    deps: DepsT,
+    desk: Desk,
+    step: str,
+    instructed_by: str | None = None,
+    retries: int = RETRIES,
+) -> AnswerT | None:
+    """The answer of a model that stands in for another; None if it gives none either."""
     try:
         return await _asked(
             stage,
@@ -137,21 +162,10 @@ async def _shaped(
             model=model,
             deps=deps,
             desk=desk,
-            step=f"{step}:shape",
-            instructed_by="shaper",
-            retries=0,
+            step=step,
+            instructed_by=instructed_by,
+            retries=retries,
         )
-    except AgentError as failed:
-        if failed.code in _FINAL:
-            raise
-        return None
-
-
-async def _stood_in(
-    stage: Stage[DepsT, AnswerT], request: str, *, model: Model, deps: DepsT, desk: Desk, step: str
-) -> AnswerT | None:
-    try:
-        return await _asked(stage, request, model=model, deps=deps, desk=desk, step=f"{step}:fallback")
     except AgentError as failed:
         if failed.code in _FINAL:
             raise

@@ -148,11 +148,10 @@ async def _carried_out(article: _Article, plan: Revision, last: DraftResult | No
     if uncited:
         notes.append(_UNCITED[article.language].format(sections=", ".join(uncited)))
     content = "\n\n".join(f"## {section.heading}\n\n{section.content}" for section in sections)
-    front: FrontAnswer | DraftResult | None = front_task.result() if front_task else None
-    if front is None:
-        front = last
-    if front_task and front_task.result() is None:
+    written_front = front_task.result() if front_task else None
+    if front_task and written_front is None:
         notes.append(_NO_FRONT[article.language])
+    front: FrontAnswer | DraftResult | None = written_front or last
     return DraftResult(
         title=plain_heading(restored(front.title if front else article.topic)),
         description=" ".join(without_citations(restored(front.description if front else "")).split()),

@@ -168,7 +168,7 @@ async def serve(settings: Settings, knowledge: Knowledge, *, worker: bool, ready
         knowledge.articles,
         background,
         mode=Mode(settings.mode),
-        language=None if settings.language == "auto" else settings.language,
+        language=settings.language_of_all,
     )
     actions.register(app, workflow, background, open_view=slack.open_view)
     views.register(app, workflow, background, direct=slack.direct)
@@ -198,7 +198,7 @@ def digest_of(settings: Settings, knowledge: Knowledge) -> Digest:
         Digests(knowledge.pool),
         Schedule.parse(settings.digest_cron, settings.digest_timezone),
         channel_id=settings.digest_channel,
-        language=None if settings.language == "auto" else settings.language,
+        language=settings.language_of_all,
     )
 
 

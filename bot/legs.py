@@ -202,8 +202,9 @@ class Legs:
             desk=desk,
         )
         notes = list(revised.notes)
-        history = await self._articles.history(article.id)
-        if research_used_up(article, self._limits) and not has_researched(history):
+        if research_used_up(article, self._limits) and not has_researched(
+            await self._articles.history(article.id)
+        ):
             missing = "; ".join(questions_of(article))
             notes.append(say_plain(article.language, "not_researched", text=missing))
         # As with outlines: what was said of a draft that nobody has seen is told with the next.

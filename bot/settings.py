@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from agents.prices import parse_prices
 from bot.decisions import Approvers, parse_approvers
 from bot.schedule import parse_cron, parse_timezone
+from knowledge.language import Language
 
 
 class SettingsError(Exception):
@@ -125,6 +126,11 @@ class Settings(BaseSettings):
                 "it has to be the id of a channel (C…), which its details in Slack show at the end"
             )
         return setting
+
+    @property
+    def language_of_all(self) -> Language | None:
+        """The one that is set; None = each article, and each digest, has its own."""
+        return None if self.language == "auto" else self.language
 
     @property
     def who_approves(self) -> Approvers:

@@ -23,6 +23,8 @@ from tests.e2e.test_with_a_model import (
     asked,
     searched_for,
     start_auto,
+    to_draft,
+    to_outline,
     wishes,
 )
 from tests.editorial_office import WANTED, Office, stage_of
@@ -55,19 +57,6 @@ class Held:
             if self.tokens is not None and isinstance(reply, ToolCalls | Text):
                 return replace(reply, usage=Usage(self.tokens, 10))
         return reply
-
-
-async def to_outline(desk: Desk, language: str) -> Message:
-    parent = await desk.request(TOPICS[language])
-    await desk.asked(parent, OUTLINE[language].format(1))
-    return parent
-
-
-async def to_draft(desk: Desk, language: str) -> Message:
-    parent = await to_outline(desk, language)
-    await desk.ana.say(desk.channel, APPROVE[language], thread_ts=parent.ts)
-    await desk.asked(parent, DRAFT[language].format(1))
-    return parent
 
 
 async def say_while_asked(

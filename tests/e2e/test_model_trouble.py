@@ -8,7 +8,17 @@ from bot.cli import article_json
 from bot.local_slack.plain_text import plain_text
 from knowledge.article import Status
 from tests.e2e.desk import PATIENCE, TOPICS, Desk
-from tests.e2e.test_with_a_model import APPROVE, DRAFT, LANGUAGES, MODEL, OUTLINE, REVISE, asked
+from tests.e2e.test_with_a_model import (
+    APPROVE,
+    DRAFT,
+    LANGUAGES,
+    MODEL,
+    OUTLINE,
+    REVISE,
+    asked,
+    to_draft,
+    to_outline,
+)
 from tests.editorial_office import Office, stage_of
 from tests.scripted_openai.replies import Failure, Hang, Reply
 from tests.scripted_openai.request import ChatRequest
@@ -27,8 +37,7 @@ async def test_cancel_ends_calls_that_are_under_way_and_makes_no_other(
 ) -> None:
     host.answer = office_with("return_section", Hang())
     await desk.start(**MODEL)
-    parent = await desk.request(TOPICS[language])
-    await desk.asked(parent, OUTLINE[language].format(1))
+    parent = await to_outline(desk, language)
     await desk.ana.say(desk.channel, APPROVE[language], thread_ts=parent.ts)
     await host.wait_for(lambda: len(asked(host, "return_section")) == 3)
     cancel = {"en": "cancel", "zh": "取消", "ja": "取消"}[language]
@@ -109,10 +118,7 @@ async def test_at_the_budget_people_get_the_draft_there_is(
     desk: Desk, host: ScriptedOpenAI, language: str
 ) -> None:
     stop = await desk.start(**MODEL)
-    parent = await desk.request(TOPICS[language])
-    await desk.asked(parent, OUTLINE[language].format(1))
-    await desk.ana.say(desk.channel, APPROVE[language], thread_ts=parent.ts)
-    await desk.asked(parent, DRAFT[language].format(1))
+    parent = await to_draft(desk, language)
     used = (await article_json(desk.knowledge, await desk.article(parent)))["usage"]
     await stop()
 
@@ -163,10 +169,7 @@ async def test_a_published_article_gets_a_new_version_and_is_pointed_out_for_a_s
     desk: Desk, host: ScriptedOpenAI, language: str
 ) -> None:
     await desk.start(**MODEL)
-    parent = await desk.request(TOPICS[language])
-    await desk.asked(parent, OUTLINE[language].format(1))
-    await desk.ana.say(desk.channel, APPROVE[language], thread_ts=parent.ts)
-    await desk.asked(parent, DRAFT[language].format(1))
+    parent = await to_draft(desk, language)
     await desk.ana.say(desk.channel, APPROVE[language], thread_ts=parent.ts)
     first = await desk.article(parent, Status.PUBLISHED)
 
@@ -193,10 +196,7 @@ async def test_what_the_budget_left_undone_is_told_when_people_publish_all_the_s
     desk: Desk, host: ScriptedOpenAI, language: str
 ) -> None:
     stop = await desk.start(**MODEL)
-    parent = await desk.request(TOPICS[language])
-    await desk.asked(parent, OUTLINE[language].format(1))
-    await desk.ana.say(desk.channel, APPROVE[language], thread_ts=parent.ts)
-    await desk.asked(parent, DRAFT[language].format(1))
+    parent = await to_draft(desk, language)
     used = (await article_json(desk.knowledge, await desk.article(parent)))["usage"]
     await stop()
     stop = await desk.start(**MODEL, budget_tokens=used["input_tokens"] + used["output_tokens"] + 1)

@@ -60,6 +60,19 @@ async def start_auto(desk: Desk, topic: str) -> Message:
     return await desk.request(f"--auto {topic}")
 
 
+async def to_outline(desk: Desk, language: str) -> Message:
+    parent = await desk.request(TOPICS[language])
+    await desk.asked(parent, OUTLINE[language].format(1))
+    return parent
+
+
+async def to_draft(desk: Desk, language: str) -> Message:
+    parent = await to_outline(desk, language)
+    await desk.ana.say(desk.channel, APPROVE[language], thread_ts=parent.ts)
+    await desk.asked(parent, DRAFT[language].format(1))
+    return parent
+
+
 async def draft_of(desk: Desk, parent: Message, number: int) -> DraftResult:
     article = await desk.article(parent)
     versions = await desk.knowledge.articles.versions(article.id)
@@ -71,8 +84,7 @@ async def test_what_people_ask_is_in_every_request_until_it_is_done_and_after(
     desk: Desk, host: ScriptedOpenAI, language: str
 ) -> None:
     await desk.start(**MODEL)
-    parent = await desk.request(TOPICS[language])
-    await desk.asked(parent, OUTLINE[language].format(1))
+    parent = await to_outline(desk, language)
     await desk.ana.say(desk.channel, REVISE[language].format(WORDS["outline"][language]), thread_ts=parent.ts)
     await desk.asked(parent, OUTLINE[language].format(2))
     assert [wishes(request) for request in asked(host, "return_analysis")] == [
@@ -122,10 +134,7 @@ async def test_approving_over_the_review_names_what_was_open(
 ) -> None:
     host.answer = Office(reviews=["revise"])
     await desk.start(**MODEL)
-    parent = await desk.request(TOPICS[language])
-    await desk.asked(parent, OUTLINE[language].format(1))
-    await desk.ana.say(desk.channel, APPROVE[language], thread_ts=parent.ts)
-    await desk.asked(parent, DRAFT[language].format(1))
+    parent = await to_draft(desk, language)
     await desk.bo.say(desk.channel, APPROVE[language], thread_ts=parent.ts)
     published = await desk.said(
         parent, {"en": "is published", "zh": "已发布", "ja": "公開しました"}[language]
@@ -236,10 +245,7 @@ async def test_research_that_people_ask_for_brings_new_sources_into_the_next_dra
     desk: Desk, host: ScriptedOpenAI, language: str
 ) -> None:
     await desk.start(**MODEL)
-    parent = await desk.request(TOPICS[language])
-    await desk.asked(parent, OUTLINE[language].format(1))
-    await desk.ana.say(desk.channel, APPROVE[language], thread_ts=parent.ts)
-    await desk.asked(parent, DRAFT[language].format(1))
+    parent = await to_draft(desk, language)
     before = set((await draft_of(desk, parent, 1)).used_source_ids)
 
     question = WORDS["salts"][language]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pydantic_ai.models
 import pytest
 
+from agents.abilities import Setting
 from agents.account import Account
 from agents.analyst import analyse
 from agents.contracts import ReviewResult
@@ -36,6 +37,7 @@ TOPICS: dict[Language, str] = {
     "zh": "Go 后端为什么应该从 MD5 迁移到 Argon2id？",
     "ja": "Go のバックエンドはなぜ MD5 から Argon2id へ移行すべきか",
 }
+WAYS: tuple[Setting, ...] = ("auto", "native", "tool", "prompted")
 SOON = Patience(first_wait=0.01)
 
 Answer = Callable[[ChatRequest], Reply]
@@ -51,10 +53,10 @@ class Kind:
     model: str
     address: str
     key: str
-    structured_output: str = "auto"
+    structured_output: Setting = "auto"
 
 
-def of_family(family: Family, structured_output: str = "auto", prefix: str = "openai-chat") -> Kind:
+def of_family(family: Family, structured_output: Setting = "auto", prefix: str = "openai-chat") -> Kind:
     return Kind(
         f"{family.name}, {prefix}, {structured_output}",
         lambda answer: ScriptedOpenAI(answer, family=family),
@@ -78,8 +80,8 @@ def of_google(model: str) -> Kind:
 # A host without tools has no researcher, see the last test.
 KINDS = [
     *(of_family(family) for family in FAMILIES if family is not NO_TOOLS),
-    *(of_family(FULL, way) for way in ("native", "tool", "prompted")),
-    *(of_family(FULL, way, "openai") for way in ("auto", "native", "tool")),
+    *(of_family(FULL, way) for way in WAYS if way != "auto"),
+    *(of_family(FULL, way, "openai") for way in WAYS if way != "prompted"),
     of_anthropic("claude-sonnet-5-5"),
     of_anthropic("claude-sonnet-4-6"),
     of_google("gemini-2.5-flash"),
@@ -96,7 +98,7 @@ async def desk_at(
     async with kind.host(answer) as host:
         monkeypatch.setenv(kind.address, host.base_url)
         monkeypatch.setenv(kind.key, host.api_key)
-        models = models_from(kind.model, structured_output=kind.structured_output, patience=SOON)  # type: ignore[arg-type]  # each is one of the four
+        models = models_from(kind.model, structured_output=kind.structured_output, patience=SOON)
         async with models.connected():
             yield host, Desk(models, Search(pool, None), Account.of({}), lambda progress: None)
         assert host.refusals == []
@@ -105,7 +107,7 @@ async def desk_at(
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 async def test_every_stage_gets_its_answer(kind: Kind, pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     # Languages in turn, so that each is over every kind of wire without three times the time.
-    language: Language = (["en", "zh", "ja"] * len(KINDS))[KINDS.index(kind)]  # type: ignore[assignment]
+    language = [*TOPICS][KINDS.index(kind) % len(TOPICS)]
     office = Office(reviews=["revise", "approve"])
     async with desk_at(kind, office, pool, monkeypatch) as (_, desk):
         reviews = await an_article(TOPICS[language], language, desk)
