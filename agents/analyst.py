@@ -64,10 +64,10 @@ async def analyse(
     asked_to_change = any(request.outcome is None for request in requests_on_outline)
     answer = await answer_of(
         _ANALYST,
-        prompt(
+        lambda share: prompt(
             [
                 topic_and_language(topic, language),
-                evidence(research),
+                evidence(research, about=topic, share=share),
                 *(tag("gap", gap) for gap in research.gaps),
                 tag("summary", research.summary) if research.summary else "",
                 "" if previous is None else element("previous", outline(previous.outline)),

@@ -116,6 +116,8 @@ def _meant(text: str, pieces: list[Piece], recognised: Test, valid: Test, *, cer
     objects = [
         piece for piece in pieces if isinstance(piece.value, dict) or any(map(_is_object, piece.value))
     ]
+    if (whole := _gathered(objects)) is not None and valid(whole.value):
+        return whole
     answers = [piece for piece in objects if recognised(piece.value)]
     if len({text[piece.start : piece.end] for piece in answers}) > 1:
         answers = [piece for piece in answers if valid(piece.value)]
@@ -124,6 +126,16 @@ def _meant(text: str, pieces: list[Piece], recognised: Test, valid: Test, *, cer
     if answers:
         return answers[0]
     return objects[0] if len(objects) == 1 and certain else None
+
+
+def _gathered(objects: list[Piece]) -> Piece | None:
+    """The one object of which each field came as one."""
+    fields = [each.value for each in objects if isinstance(each.value, dict) and len(each.value) == 1]
+    whole = {name: value for field in fields for name, value in field.items()}
+    if len(objects) < 2 or not len(objects) == len(fields) == len(whole):
+        return None
+    repairs = dict.fromkeys(name for each in objects for name in each.repairs)
+    return Piece(whole, objects[0].start, objects[-1].end, ("scattered", *repairs))
 
 
 def _is_object(value: Any) -> bool:

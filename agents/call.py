@@ -1,13 +1,16 @@
 """One call of an agent: its model, the article's account, and what goes wrong in words for people."""
 
+import re
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from pydantic import ValidationError
 from pydantic_ai import Agent, capture_run_messages
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import (
     ContentFilterError,
     ModelAPIError,
+    ModelRetry,
     OutputTokenLimitExceeded,
     UnexpectedModelBehavior,
     UsageLimitExceeded,
@@ -20,13 +23,17 @@ from pydantic_ai.usage import UsageLimits
 from agents.account import Metered
 from agents.desk import Desk
 from agents.errors import AgentError, Code
+from agents.explain import explain
 from agents.hosts import failure
+from agents.journal import Journaled
+from agents.patience import causes
 
 DepsT = TypeVar("DepsT")
 OutputT = TypeVar("OutputT")
 
 RETRIES = 2  # of an answer that broke a rule; every failed answer stays in the history and is paid again
-_LONGEST_ANSWER = 4_000  # characters of an unusable answer that are kept
+_LONGEST_PROBLEM = 600  # characters
+LONGEST_ANSWER = 4_000  # characters of an unusable answer that are kept
 
 
 async def ask(
@@ -58,8 +65,12 @@ async def ask(
                 usage_limits=limits,
                 model_settings=settings,
                 metadata={"step": step},
-                # The place of one that journals and replays, too.
-                capabilities=[*capabilities, Metered(desk.account)],
+                # The journal is before the meter: what it gives again is not counted again.
+                capabilities=[
+                    *capabilities,
+                    *([] if desk.journal is None else [Journaled(desk.journal, desk.account, step)]),
+                    Metered(desk.account),
+                ],
             )
         except UsageLimitExceeded as error:
             why = f"it did not finish in {steps} steps"
@@ -69,9 +80,11 @@ async def ask(
         except UnexpectedModelBehavior as error:
             if isinstance(error, OutputTokenLimitExceeded) or _last(messages).finish_reason == "length":
                 raise _cut_off(model, step, messages) from error
-            raise _unusable("bad_answer", model, step, str(error), messages) from error
+            raise _unusable("bad_answer", model, step, _problem(error), messages) from error
         except ModelAPIError as error:
-            raise failure(model, error) from None  # it may hold the key, see there
+            failed = failure(model, error)
+            failed.said = _last_answer(messages)
+            raise failed from None  # it may hold the key, see there
         if isinstance(result.output, str) and result.response.finish_reason == "length":
             # Text that ends in mid-sentence is a report without its last findings.
             raise _cut_off(model, step, messages)
@@ -91,19 +104,35 @@ def _unusable(code: Code, model: Model, step: str, why: str, messages: list[Mode
             "model": model.model_name,
             "step": step,
             "problem": why,
-            "answer": said[:_LONGEST_ANSWER],
+            "answer": said[:LONGEST_ANSWER],
         },
         said=said,
     )
 
 
+def _problem(error: UnexpectedModelBehavior) -> str:
+    """What was wrong with the last answer: PydanticAI's own sentence says only that it was one too many."""
+    if not re.search("(?i)exceeded max", str(error)):
+        return str(error)
+    wrong = list(causes(error))[1:]
+    said = next((each.message for each in wrong if isinstance(each, ModelRetry)), None)
+    if said is None:
+        said = next((explain(each) for each in wrong if isinstance(each, ValidationError)), None)
+    return " ".join((said or str(wrong[0] if wrong else error)).split())[:_LONGEST_PROBLEM].rstrip(". ")
+
+
 def _last_answer(messages: list[ModelMessage]) -> str:
     """What the model said last, as it came: text, or the arguments of its calls."""
     return "\n".join(
-        part.content if isinstance(part, TextPart) else part.args_as_json_str()
+        part.content if isinstance(part, TextPart) else arguments_of(part)
         for part in _last(messages).parts
         if isinstance(part, TextPart | ToolCallPart)
     )
+
+
+def arguments_of(call: ToolCallPart) -> str:
+    """As they came: PydanticAI wraps those that are no JSON."""
+    return call.args if isinstance(call.args, str) else call.args_as_json_str()
 
 
 def _last(messages: list[ModelMessage]) -> ModelResponse:

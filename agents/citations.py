@@ -15,13 +15,18 @@ _LEFT_ALONE = re.compile(
     r"|(?P<definition>^[ ]{0,3}\[[^\]\n]+\]:[^\n]*$)",
     re.DOTALL | re.MULTILINE,
 )
-_ID = r"[SsＳｓ][1-9１-９][0-9０-９]{0,3}"
+_NUMBER = r"[1-9１-９][0-9０-９]{0,3}"
+# One id, or a range: `S1-S3`, `S1–3`, `S1～S3`.
+_ID = rf"[SsＳｓ]{_NUMBER}(?:[ \t]*[-‐‑–—−－~〜～][ \t]*[SsＳｓ]?{_NUMBER})?"
+_LABEL = r"(?:(?:sources?|refs?|来源|资料|出典)[ \t]*[:：]?[ \t]*)?"
+_LONGEST_RANGE = 50
 _BETWEEN = r"[ \t]*(?:[,;，；、､/&]|and\b|和|と|及び)?[ \t]*"
-# Brackets of one kind: `[S1]`, `(S1)`, `（S1）`, `【S1】`, `［S1］`, `〔S1〕`, with one id or several.
+# Brackets of one kind: `[S1]`, `(S1)`, `（S1）`, `【S1】`, `［S1］`, `〔S1〕`, with one id or several, with a
+# label such as `Source: ` or not.
 _BRACKETS = (("[", "]"), ("(", ")"), ("（", "）"), ("【", "】"), ("［", "］"), ("〔", "〕"))
 _CITATION = re.compile(
     "|".join(
-        rf"{re.escape(left)}[ \t]*{_ID}(?:{_BETWEEN}{_ID})*[ \t]*{re.escape(right)}"
+        rf"{re.escape(left)}[ \t]*(?i:{_LABEL}){_ID}(?:{_BETWEEN}{_ID})*[ \t]*{re.escape(right)}"
         for left, right in _BRACKETS
     )
 )
@@ -39,7 +44,6 @@ _DEFINITION = re.compile(
     r"|(?P<definition>^ {0,3}\[[^\]\n^][^\]\n]*\]:[ \t]*\n?[ \t]*<?(?:\w[\w+.-]*:|//)[^\n]*(?:\n|\Z))",
     re.DOTALL | re.MULTILINE,
 )
-_FULL_WIDTH = str.maketrans("Ｓｓs０１２３４５６７８９", "SSS0123456789")
 
 
 def cited_ids(text: str) -> list[str]:
@@ -91,4 +95,11 @@ def _each_run(text: str, change: Callable[[str], str]) -> str:
 
 
 def _ids(run: str) -> list[str]:
-    return [found.translate(_FULL_WIDTH) for found in re.findall(_ID, run)]
+    ids = []
+    for found in re.findall(_ID, run):
+        first, *last = (int(number) for number in re.findall(_NUMBER, found))
+        ends = sorted([first, *last])
+        # Too long to be meant: its ends are named, so that whoever checks them can say so.
+        whole = range(ends[0], ends[-1] + 1) if ends[-1] - ends[0] <= _LONGEST_RANGE else ends
+        ids += [f"S{number}" for number in whole]
+    return ids

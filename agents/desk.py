@@ -6,6 +6,7 @@ from typing import Literal
 
 from agents.account import Account
 from agents.models import Models
+from knowledge.journal import Journal
 from knowledge.model_record import Conduct
 from knowledge.search import Search
 
@@ -31,21 +32,40 @@ class PublishedBefore:
 
 
 @dataclass(frozen=True)
+class SectionInWork:
+    """A section that is being written: its number in the article, from 1, and its heading."""
+
+    number: int
+    heading: str
+
+
+@dataclass(frozen=True)
 class AgentProgress:
-    """How far the agents are; counts are 0 until known."""
+    """How far the agents are; counts are 0 until known. `queries` are a model's, headings may be."""
 
     searches: int = 0
     passages: int = 0
     sources: int = 0
+    queries: tuple[str, ...] = ()  # of the latest search
     sections_done: int = 0
     sections: int = 0
+    writing: tuple[SectionInWork, ...] = ()
+
+
+@dataclass(frozen=True)
+class Trimmed:
+    """A model could not read all the evidence at once: the best `share` of it (0 to 1) had to do."""
+
+    model: str
+    share: float
 
 
 @dataclass
 class Desk:
     """One leg's models and search, and the account that all calls of an article share.
 
-    `conducts` collects how the models kept to the shape of answers in this leg.
+    `conducts` collects how the models kept to the shape of answers in this leg, `trimmed` what had to be
+    left out of their requests. With a `journal`, calls that this leg has finished before are not made again.
     """
 
     models: Models
@@ -53,3 +73,5 @@ class Desk:
     account: Account
     progress: Callable[[AgentProgress], None]
     conducts: list[Conduct] = field(default_factory=list)
+    trimmed: list[Trimmed] = field(default_factory=list)
+    journal: Journal | None = None

@@ -6,6 +6,7 @@ from typing import Literal
 # A code of its own where a person does something else: each has its sentence in `bot/texts.toml`.
 Code = Literal[
     "nothing_found",
+    "search_failed",
     "bad_answer",
     "answer_cut_off",
     "model_declined",
@@ -24,6 +25,10 @@ Code = Literal[
 
 # A model answered, and nobody can use it: another answer, or doing without, would help.
 UNUSABLE: frozenset[Code] = frozenset({"bad_answer", "answer_cut_off", "model_declined"})
+
+
+# What another model cannot help with, or must not try.
+FINAL: frozenset[Code] = frozenset({"budget", "nothing_found", "search_failed"})
 
 
 class AgentError(Exception):

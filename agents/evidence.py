@@ -1,5 +1,6 @@
 """How evidence and requests stand in a prompt."""
 
+import math
 from collections.abc import Collection, Sequence
 from typing import Literal
 
@@ -18,22 +19,34 @@ from agents.quotes import find
 from agents.size import tokens_of
 from knowledge.tokens import tokens
 
+_CONFIDENCE = ("high", "medium", "low")
+
 
 def evidence(
-    research: ResearchResult, source_ids: Collection[str] | None = None, *, about: str = "", texts: int = 0
+    research: ResearchResult,
+    source_ids: Collection[str] | None = None,
+    *,
+    about: str = "",
+    texts: int = 0,
+    share: float = 1.0,
 ) -> str:
     """Sources with their findings; of all, or of those named.
 
     `texts` is how many tokens of passages go with them: first those with findings, then the others by the
     words that they share with `about`. A finding whose passage has no room brings its quote instead.
+    `share`, above 0, is how much of all this there is room for: the best of it, by confidence and by the
+    words shared with `about`; `left_out` says that there is more.
     """
-    findings: dict[int, list[Finding]] = {}
-    for finding in research.findings:
-        findings.setdefault(finding.chunk_id, []).append(finding)
     sources = [source for source in research.sources if source_ids is None or source.id in source_ids]
     named = {source.id for source in sources}
+    findings: dict[int, list[Finding]] = {}
+    for finding in _best([one for one in research.findings if one.source_id in named], about, share):
+        findings.setdefault(finding.chunk_id, []).append(finding)
     passages = [passage for passage in research.passages if passage.source_id in named]
-    with_text = _with_text(passages, findings, about, texts)
+    with_text = _with_text(passages, findings, about, int(texts * share))
+    if share < 1:  # one of which nothing is left would be a title without a word
+        told = {passage.source_id for passage in passages if passage.chunk_id in {*findings, *with_text}}
+        sources = [source for source in sources if source.id in told]
     rendered = []
     for source in sources:
         parts = [
@@ -43,7 +56,9 @@ def evidence(
             and (passage.chunk_id in findings or passage.chunk_id in with_text)
         ]
         rendered.append(element("source", tag("title", source.title), *parts, id=source.id))
-    return element("evidence", *rendered)
+    left_out = sum(one.source_id in named for one in research.findings) - sum(map(len, findings.values()))
+    attributes = {"left_out": f"{left_out} findings"} if left_out else {}
+    return element("evidence", *rendered, **attributes)
 
 
 def outline(sections: Sequence[OutlineSection]) -> str:
@@ -121,6 +136,18 @@ def _passage(passage: SourcePassage, findings: Sequence[Finding], with_text: boo
 def _heading_above(finding: Finding, passage: SourcePassage) -> str:
     """The heading inside the passage below which the quote stands; "" if there is none."""
     return next((heading for heading, text in parts(passage.text) if find(finding.quote, text)), "")
+
+
+def _best(findings: Sequence[Finding], about: str, share: float) -> list[Finding]:
+    """That share of the findings, at least one, in their order."""
+    words = set(tokens(about))
+
+    def rank(at: int) -> tuple[int, int]:
+        claim = findings[at].claim
+        return _CONFIDENCE.index(findings[at].confidence), -len(words.intersection(tokens(claim)))
+
+    best = sorted(range(len(findings)), key=rank)[: math.ceil(len(findings) * share)]
+    return [findings[at] for at in sorted(best)]
 
 
 def _with_text(

@@ -39,7 +39,7 @@ def _sentence(error: Mapping[str, Any]) -> str:
                 f"{path} may have at most {context['max_length']} entries; it has {context['actual_length']}."
             )
         case "json_invalid":
-            return f"{path} is not valid JSON: {_short(str(context['error']))}{got}."
+            return f"{path} is not valid JSON: {_short(str(context['error']))}."
         case "model_type" | "dict_type" | "model_attributes_type":
             return f"{path} must be an object{got}."
     message = _short(str(error["msg"]).removeprefix("Input "))

@@ -11,7 +11,6 @@ from pydantic_ai.exceptions import (
     ModelAPIError,
     ModelAuthenticationError,
     ModelConnectionError,
-    ModelContextWindowExceededError,
     ModelHTTPError,
     ModelNotFoundError,
     ModelQuotaExceededError,
@@ -22,7 +21,7 @@ from pydantic_ai.exceptions import (
 from pydantic_ai.models import Model
 
 from agents.errors import AgentError, Code
-from agents.patience import ASK_AGAIN, NotAnAnswer, causes, distrust
+from agents.patience import ASK_AGAIN, NotAnAnswer, causes, distrust, is_too_long, sent_too_much
 
 _LONGEST_QUOTE = 200  # characters of what a host said
 
@@ -96,8 +95,7 @@ def failure(model: Model, error: ModelAPIError) -> AgentError:
     if code == "model_busy" and error.retry_after:
         facts["wait"] = _duration(error.retry_after)
     placed = {"address_setting": "the base URL", "wait": "a while", **facts}
-    what = "with a web page, not with JSON" if _is_page(error) else "with something that is no model's answer"
-    return AgentError(code, _SENTENCES[code].format(**placed, answered=answered, what=what), facts)
+    return AgentError(code, _SENTENCES[code].format(**placed, answered=answered, what=_what(error)), facts)
 
 
 _SENTENCES: Mapping[Code, str] = {
@@ -121,7 +119,6 @@ _CODES: tuple[tuple[type[ModelAPIError], Code], ...] = (
     (ModelQuotaExceededError, "model_no_credit"),
     (ModelAuthenticationError, "model_refused_key"),
     (ModelNotFoundError, "unknown_model"),
-    (ModelContextWindowExceededError, "request_too_long"),
     (ModelRequestTimeout, "model_timeout"),
     (ModelConnectionError, "model_unreachable"),
     (ModelRequestRejectedError, "model_rejected"),
@@ -129,6 +126,8 @@ _CODES: tuple[tuple[type[ModelAPIError], Code], ...] = (
 
 
 def _code(error: ModelAPIError) -> Code:
+    if is_too_long(error):
+        return "request_too_long"
     if _is_of_another_server(error):
         return "not_a_model_host"
     if isinstance(error, ModelTimeoutError) and error.phase not in ("connect", "pool"):
@@ -172,6 +171,12 @@ def _is_page(error: ModelAPIError) -> bool:
     if isinstance(error.body, str):
         return error.body.lstrip().startswith("<")
     return isinstance(error, NotAnAnswer) and bool(re.search("expected JSON data|<html", error.message))
+
+
+def _what(error: ModelAPIError) -> str:
+    if sent_too_much(error):
+        return "with more than any answer of a model is"
+    return "with a web page, not with JSON" if _is_page(error) else "with something that is no model's answer"
 
 
 def _why_not_connected(error: ModelAPIError) -> str:

@@ -59,7 +59,7 @@ KNOWN: tuple[Known, ...] = (
     ),
     Known(
         models=r"(openai|azure):o1-(mini|preview).*",
-        why="It takes neither tools nor formats: set another model for research.",
+        why="It takes neither tools nor formats.",
         evidence="https://github.com/567-labs/instructor/issues/1311",
         date="2025-01-18",
         profile=OpenAIModelProfile(
@@ -87,9 +87,11 @@ KNOWN: tuple[Known, ...] = (
     # OpenAI's fields it lacks tool_choice (https://docs.ollama.com/api/openai-compatibility).
     Known(
         models=r"ollama:.*",
-        why="Ollama makes a grammar of the schema and does not show it: the prompt has it, too.",
+        why="Ollama makes a grammar of the schema and does not show it: the prompt has it, too. It reads "
+        "4,096 tokens unless told otherwise and cuts the rest without a word: set "
+        "OLLAMA_CONTEXT_LENGTH=32768 there.",
         evidence="https://docs.ollama.com/capabilities/structured-outputs, "
-        "https://github.com/ollama/ollama/issues/15540",
+        "https://github.com/ollama/ollama/issues/15540, https://github.com/ollama/ollama/issues/17889",
         date="2026-06-11",
         profile=OpenAIModelProfile(
             native_output_requires_schema_in_instructions=True,
@@ -101,7 +103,7 @@ KNOWN: tuple[Known, ...] = (
     ),
     Known(
         models=r"ollama:(deepseek-r1|gemma3)(:.*)?",
-        why="Its template in Ollama has no tools: set another model for research.",
+        why="Its template in Ollama has no tools.",
         evidence="https://github.com/ollama/ollama/issues/15023, "
         "https://github.com/louisho5/picobot/issues/6",
         date="2026-03-23",
@@ -147,6 +149,8 @@ UNKNOWN_SERVER = OpenAIModelProfile(
     openai_chat_supports_multiple_system_messages=False,
     json_schema_transformer=GrammarSchema,
 )
+
+HELD_TO_SCHEMA = OpenAIModelProfile(openai_supports_strict_tool_definition=True)
 
 # Addresses that PydanticAI's OpenAI models can be set to (`hosts.address_setting`), where OpenAI or the
 # provider itself answers.

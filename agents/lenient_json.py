@@ -36,6 +36,7 @@ _KNOWN_WORDS = [*_WORDS, *_OTHER_WORDS]
 _CLOSERS = {'"': re.compile(r'\\.|"', re.DOTALL), "'": re.compile(r"\\.|'", re.DOTALL)}
 _CLOSERS |= dict.fromkeys("“”", re.compile(r'\\.|[”"]', re.DOTALL))
 _MOST_STEPS = 50_000  # marks, names and values of a text: fifty times what the longest answer has
+_DEEPEST = 100  # levels: no answer has ten, and JSON that is much deeper cannot be written again
 
 
 class _Expected(Enum):
@@ -91,7 +92,7 @@ class Reading:
 def read(text: str) -> Reading:
     """All objects and lists of a text, between which anything may stand.
 
-    Takes linear time, raises nothing, and gives up on a text that is nothing but brackets.
+    Takes linear time, raises nothing, and gives up on a text that is nothing but brackets, or too deep.
     """
     pieces: list[Piece] = []
     broken = False
@@ -104,6 +105,8 @@ def read(text: str) -> Reading:
             value = reader.container()
         except _Unfinished:
             return Reading(pieces, unfinished=True, broken=broken)
+        except _TooDeep:
+            return Reading([], unfinished=False, broken=True)
         except _Broken:
             # Goes on from where it broke, never from the opening: that would make the time quadratic.
             broken = True
@@ -123,6 +126,10 @@ class _Broken(Exception):
     """It cannot be read in one clear way."""
 
 
+class _TooDeep(Exception):
+    """No answer has so many levels."""
+
+
 class _Reader:
     """Reads one object or list from `at` on; afterwards `at` is behind it, or where it broke."""
 
@@ -139,7 +146,7 @@ class _Reader:
         self._after = _AFTER
 
     def container(self) -> Container:
-        """Raises _Unfinished and _Broken."""
+        """Raises _Unfinished, _Broken and _TooDeep."""
         root = self._open()
         self.steps = 1
         while self._stack:
@@ -191,6 +198,8 @@ class _Reader:
 
     def _open(self) -> Container:
         opened: Container = {} if self._text[self.at] == "{" else []
+        if len(self._stack) == _DEEPEST:
+            raise _TooDeep
         if self._stack:
             self._add(opened)
         self._stack.append(opened)

@@ -18,6 +18,8 @@ from agents.errors import AgentError
 from agents.hosts import address_setting, key_of, key_setting
 from agents.offline.model import OfflineModel
 from agents.patience import Patience, PatientModel
+from agents.transport import bound_answers
+from agents.turns import Turns, address_of, turns_at
 
 OFFLINE = "offline"
 
@@ -61,21 +63,24 @@ def models_from(
 ) -> Models:
     """The models by PydanticAI's names, such as `openai-chat:gpt-4.1-mini`; None or "offline" needs no key.
 
-    Roles with the same name share a model, models of the same provider its connections. Raises AgentError
-    (`unknown_model`) for a name that cannot be used or whose key or address is missing or malformed.
+    Roles with the same name share a model, models of the same provider its connections, and models at the
+    same host their turns (`agents/turns.py`). Raises AgentError (`unknown_model`) for a name that cannot be
+    used or whose key or address is missing or malformed.
     """
     providers: dict[str, Provider[Any]] = {}
     models: dict[str, Model] = {}
+    hosts: dict[str, Turns] = {}
 
     def provider(kind: str) -> Provider[Any]:
         if kind not in providers:
             providers[kind] = infer_provider(kind)
+            bound_answers(providers[kind])
         return providers[kind]
 
     def model(*names: str | None) -> Model:
         name = next((name.strip() for name in names if name and name.strip()), OFFLINE)
         if name not in models:
-            models[name] = _model(name, provider, patience or Patience(), structured_output)
+            models[name] = _model(name, provider, patience or Patience(), hosts, structured_output)
         return models[name]
 
     return Models(
@@ -96,13 +101,17 @@ def abilities_for(model: Model) -> Abilities:
 class AbleModel(PatientModel):
     """A model of the settings, with what it can do."""
 
-    def __init__(self, wrapped: Model, patience: Patience, abilities: Abilities) -> None:
-        super().__init__(wrapped, patience)
+    def __init__(self, wrapped: Model, patience: Patience, turns: Turns, abilities: Abilities) -> None:
+        super().__init__(wrapped, patience, turns)
         self.abilities = abilities
 
 
 def _model(
-    name: str, provider: Callable[[str], Provider[Any]], patience: Patience, structured_output: Setting
+    name: str,
+    provider: Callable[[str], Provider[Any]],
+    patience: Patience,
+    hosts: dict[str, Turns],
+    structured_output: Setting,
 ) -> Model:
     if name == OFFLINE:
         return OfflineModel()
@@ -117,7 +126,8 @@ def _model(
     if (wrong := _wrong_address(model) or _wrong_key(model)) is not None:
         raise _unusable(name, wrong)
     abilities = abilities_of(model, setting=structured_output, custom_host=has_custom_host(model))
-    return AbleModel(with_abilities(model, abilities), patience, abilities)
+    turns = hosts.setdefault(address_of(model), turns_at(model))
+    return AbleModel(with_abilities(model, abilities), patience, turns, abilities)
 
 
 def _unusable(name: str, why: str) -> AgentError:

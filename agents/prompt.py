@@ -17,7 +17,7 @@ TAGS = frozenset(
         *("topic", "language", "question", "known", "report", "gap", "summary"),
         *("evidence", "source", "title", "passage", "heading", "text", "finding", "claim", "quote"),
         *("outline", "section", "description", "previous", "draft", "content", "published"),
-        *("tags", "categories", "answer", "problem", "note"),
+        *("tags", "categories", "answer", "problem", "note", "result"),
         *("request", "outcome", "issue", "fix", "feedback", "change"),
     }
 )

@@ -15,7 +15,15 @@ from pydantic import BaseModel, ValidationError
 from agents.answer_shape import Shape, could_be, is_model, only_text, recognised, renamed, shapes
 from agents.answer_text import answer_in_text, json_in_string, unfinished
 from agents.json_strings import whole_characters
-from agents.slips import REMARKS, RepairName, choice_meant, folded, means_nothing, truth_of
+from agents.slips import (
+    REMARKS,
+    RepairName,
+    choice_meant,
+    folded,
+    is_placeholder,
+    means_nothing,
+    truth_of,
+)
 
 _DEEPEST = 4  # wrappings around an answer: {"function": {"arguments": "{…}"}} has three
 
@@ -88,6 +96,8 @@ class _Mender:
 
     def __init__(self) -> None:
         self.repairs: dict[RepairName, None] = {}
+        self._texts = self._placeholders = 0
+        self._blank = False  # texts are taken for empty
 
     def answer(self, raw: str | dict[str, Any], schema: type[BaseModel]) -> dict[str, Any] | None:
         """None if there is no object in it, or more than one."""
@@ -103,7 +113,14 @@ class _Mender:
         if inside := _wrapped(value, schema):
             value, names = inside
             self._did(*names)
-        return self._object(value, schema) if isinstance(value, dict) else None
+        if not isinstance(value, dict):
+            return None
+        mended = self._object(value, schema)
+        if not self._texts and self._placeholders:
+            self._blank = True
+            mended = self._object(mended, schema)
+            self._did("placeholder")
+        return mended
 
     def _object(self, value: dict[str, Any], schema: type[BaseModel]) -> dict[str, Any]:
         fields = shapes(schema)
@@ -248,6 +265,10 @@ class _Mender:
             return self._ids(value, 1)[0]
         if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1e15:
             return self._with(str(value), "number_for_text")
+        if isinstance(value, str) and is_placeholder(value):
+            self._placeholders += 1
+            return "" if self._blank else value
+        self._texts += bool(value)
         if isinstance(value, str) and (whole := whole_characters(value)) != value:
             return self._with(whole, "broken_character")
         return value
@@ -280,9 +301,11 @@ def _ids_named(entry: Any) -> list[str]:
 
 
 def _validates(value: Any, schema: type[BaseModel]) -> bool:
-    mended = _Mender().answer(value, schema) if isinstance(value, dict) else None
+    """Whether an object can be used; a template cannot, though it may have the shape."""
+    mender = _Mender()
+    mended = mender.answer(value, schema) if isinstance(value, dict) else None
     try:
         schema.model_validate(mended)
     except ValidationError:
         return False
-    return True
+    return "placeholder" not in mender.repairs

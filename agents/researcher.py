@@ -1,20 +1,30 @@
 """The research agent: searches, reads and reports; then a formatter makes findings of its report."""
 
+import logging
 from collections.abc import Sequence
 
 from pydantic_ai import Agent, ModelRetry, RunContext
+from pydantic_ai.models import Model
 
 from agents.call import RETRIES, ask
 from agents.contracts import Finding, ResearchResult
-from agents.desk import Desk
-from agents.errors import AgentError
+from agents.desk import Desk, Trimmed
+from agents.errors import FINAL, AgentError
 from agents.evidence import evidence
+from agents.fitting import FittingModel
+from agents.models import abilities_for
 from agents.prompt import element, instructions, prompt, restored, tag, topic_and_language
 from agents.quotes import locate
-from agents.reading import STEPS, TOOLS, Reading
+from agents.reading import Reading
 from agents.stage import Stage, answer_of
+from agents.tools import STEPS, TOOLS, CheckedArguments
+from agents.tools_in_words import ToolsInWords
 from agents.wire import FindingsAnswer
+from agents.written_calls import WrittenCalls
 from knowledge.language import Language
+from knowledge.model_record import Conduct
+
+log = logging.getLogger(__name__)
 
 # Tools and free text first, then structure without tools: the only order that every provider survives.
 _researcher = Agent(
@@ -37,7 +47,7 @@ _NO_SUPPORT: dict[Language, str] = {
 
 @_researcher.output_validator
 def _has_searched(ctx: RunContext[Reading], report: str) -> str:
-    if not ctx.deps.searches:
+    if not ctx.deps.searches and not ctx.deps.read_on:
         raise ModelRetry("You have not searched. Call knowledge_search first, then write the report.")
     if not report.strip():
         raise ModelRetry("The report is empty. Write it now, from what you have read.")
@@ -59,7 +69,6 @@ async def research(
 
     Raises AgentError; `nothing_found` when there is no finding at all.
     """
-    reading = Reading.after(previous, desk)
     request = prompt(
         [
             topic_and_language(topic, language),
@@ -67,20 +76,12 @@ async def research(
             *([] if previous is None else _known(previous)),
         ]
     )
-    report = await ask(
-        _researcher,
-        request,
-        model=desk.models.research,
-        deps=reading,
-        desk=desk,
-        step="research",
-        steps=STEPS,
-    )
+    report, reading = await _reported(request, previous, desk)
     if not reading.passages:
         raise _nothing_found(topic)
     answer = await answer_of(
         _FORMATTER,
-        tag("report", report),
+        lambda _: tag("report", report),
         model=desk.models.formatter,
         deps=None,
         desk=desk,
@@ -90,6 +91,76 @@ async def research(
     if not result.findings:
         raise _nothing_found(topic)
     return result
+
+
+async def _reported(request: str, previous: ResearchResult | None, desk: Desk) -> tuple[str, Reading]:
+    """A report and what was read for it: of the research model, or of the fallback where that gives none."""
+    model, fallback = desk.models.research, desk.models.fallback
+    try:
+        return await _report_of(model, request, previous, desk, step="research")
+    except AgentError as error:
+        if error.code in FINAL:
+            raise
+        reported = None
+        if fallback is not None and fallback is not model:
+            reported = await _stood_in(fallback, request, previous, desk)
+        desk.conducts.append(
+            Conduct(model.model_name, "researcher", rescued=reported is not None, failed=reported is None)
+        )
+        if reported is None:
+            raise
+        return reported
+
+
+async def _stood_in(
+    fallback: Model, request: str, previous: ResearchResult | None, desk: Desk
+) -> tuple[str, Reading] | None:
+    """From the start, since it has not read what the other has; None if it gives no report either."""
+    try:
+        return await _report_of(fallback, request, previous, desk, step="research:fallback")
+    except AgentError as failed:
+        if failed.code in FINAL:
+            raise
+        return None
+
+
+async def _report_of(
+    model: Model, request: str, previous: ResearchResult | None, desk: Desk, *, step: str
+) -> tuple[str, Reading]:
+    """The report of one model, which calls tools as functions or, where that does not work, in words."""
+    if abilities_for(model).tools:
+        reading, calls = Reading.after(previous, desk, step), WrittenCalls()
+        try:
+            return await _report_on(reading, model, request, desk, calls=calls, step=step), reading
+        except AgentError as error:
+            refused = error.code == "model_rejected" and "tool" in error.facts.get("said", "").lower()
+            # Some hosts drop the tools of a request without a word.
+            ignored = error.code == "bad_answer" and not calls.seen
+            if not refused and not ignored:
+                raise
+            log.warning("%s calls no function: tools are said in words (%s)", model.model_name, error)
+    step = f"{step}:words"
+    reading, calls = Reading.after(previous, desk, step), WrittenCalls()
+    return await _report_on(reading, ToolsInWords(model), request, desk, calls=calls, step=step), reading
+
+
+async def _report_on(
+    reading: Reading, model: Model, request: str, desk: Desk, *, calls: WrittenCalls, step: str
+) -> str:
+    fitting = FittingModel(model)
+    report = await ask(
+        _researcher,
+        request,
+        model=fitting,
+        deps=reading,
+        desk=desk,
+        step=step,
+        steps=STEPS,
+        capabilities=[calls, CheckedArguments()],
+    )
+    if fitting.share < 1:
+        desk.trimmed.append(Trimmed(model.model_name, fitting.share))
+    return report
 
 
 def _known(previous: ResearchResult) -> list[str]:

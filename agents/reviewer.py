@@ -32,7 +32,8 @@ def _broken_rules(_: None, answer: ReviewAnswer) -> list[str]:
 
 
 # A decision is a reviewer's: none is made of words that name none.
-_REVIEWER = Stage("reviewer", ReviewAnswer, "return_review", _broken_rules, shapes_prose=False)
+_DECISION = r"(?i)decision\W{1,6}(approve|revise|research)\b"
+_REVIEWER = Stage("reviewer", ReviewAnswer, "return_review", _broken_rules, shapeable=_DECISION)
 
 
 async def review(
@@ -50,12 +51,12 @@ async def review(
     headings = [section.heading for section in draft.sections]
     answer = await answer_of(
         _REVIEWER,
-        prompt(
+        lambda share: prompt(
             [
                 topic_and_language(topic, language),
                 outline(analysis.outline),
                 *gaps(analysis),
-                evidence(research, about=draft.content, texts=_TEXTS),
+                evidence(research, about=draft.content, texts=_TEXTS, share=share),
                 element(
                     "draft",
                     tag("title", draft.title),

@@ -101,13 +101,14 @@ async def plan_revision(
     mends = not pending or any(not request.text for request in pending)
     issues = list(review.issues) if review else []
     headings = [section.heading for section in draft.sections]
+    wishes = "\n".join([topic, *(request.text for request in pending)])
     answer = await answer_of(
         _PLANNER,
-        prompt(
+        lambda share: prompt(
             [
                 topic_and_language(topic, language),
                 outline(analysis.outline),
-                evidence(research),
+                evidence(research, about=wishes, share=share),
                 element(
                     "draft",
                     tag("title", draft.title),

@@ -27,6 +27,8 @@ RepairName = Literal[
     "broken_character",
     "double_encoded",
     "wrapped",
+    "scattered",
+    "placeholder",
     "renamed",
     "extra_field",
     "missing_null",
@@ -66,6 +68,8 @@ REPAIRS: Mapping[RepairName, str] = {
     "broken_character": "Half of a surrogate pair: an emoji was cut by the tokenizer.",
     "double_encoded": "JSON in a string: some models and gateways encode arguments twice.",
     "wrapped": "It stood under a key such as result, arguments, 1 or the tool's name, or in a list of one.",
+    "scattered": "Each field came in an object of its own, one below the other: JSON Lines.",
+    "placeholder": "Words of a template, such as string or …, for each text: there is none then.",
     "renamed": "A field had another name or spelling, such as evidenceGaps for missing_evidence.",
     "extra_field": "Fields that nobody asked for, while nothing was missing that they could stand for.",
     "missing_null": "A field that may be null was left out: models omit what is empty.",
@@ -104,13 +108,16 @@ ALIASES: Mapping[str, frozenset[str]] = {
         "heading": "title sectiontitle sectionheading header 标题 標題 見出し",
         "importance": "priority importancelevel 重要性 重要度",
         "issues": "problem 问题 問題 問題点",
+        "k": "topk limit count number numresults maxresults",
         "key_points": "points keyfindings takeaways keytakeaways 要点",
         "missing_evidence": "gaps evidencegaps missing missinginformation 缺失证据 証拠不足",
         "needs_more_research": "moreresearch moreresearchneeded needsresearch requiresmoreresearch",
         "notes": "remark comments 备注 備考 メモ",
         "number": "sectionnumber num 编号 番号",
         "outline": "sections articleoutline structure 大纲 構成 構成案",
+        "passage_id": "passage id",
         "point": "keypoint text statement 要点",
+        "queries": "query searchquery searchqueries keyword search question q 查询 検索 クエリ",
         "quote": "quotation excerpt verbatim verbatimquote 引用 引文 原文",
         "rewrite_title": "updatetitle changetitle titlerewrite newtitle",
         "risks": "caveats limitations 风险 リスク",
@@ -151,6 +158,7 @@ _NULL_WORDS = frozenset(
     {"", "null", "none", "nil", "n/a", "undefined", "-", "–", "—"}
     | {"无", "無", "没有", "不适用", "無し", "なし", "該当なし", "特になし"}
 )
+_PLACEHOLDER = re.compile(r"string|str|\.{3}|<[^<>\n]{1,60}>", re.IGNORECASE)
 _YES = frozenset(["true", "yes", "y", "1", "是", "真", "はい"])
 _NO = frozenset(["false", "no", "n", "0", "否", "假", "不是", "いいえ"])
 
@@ -185,6 +193,11 @@ def choice_meant(text: str, choices: tuple[str, ...]) -> tuple[str, RepairName] 
 def means_nothing(text: str) -> bool:
     """Whether a text says that there is none."""
     return _plain(text).strip("\"'.。 ") in _NULL_WORDS
+
+
+def is_placeholder(text: str) -> bool:
+    """Whether a text is what stands for one in a template: `string`, `…`, `<title>`."""
+    return _PLACEHOLDER.fullmatch(_plain(text)) is not None
 
 
 def truth_of(text: str) -> bool | None:

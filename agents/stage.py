@@ -5,6 +5,7 @@ fallback model, then an error that keeps what was said.
 """
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
@@ -12,15 +13,18 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_ai import Agent, ModelRetry, RunContext
 from pydantic_ai.capabilities import AbstractCapability, WrapModelRequestHandler
-from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.exceptions import OutputTokenLimitExceeded
+from pydantic_ai.messages import ModelMessage, ModelResponse, ModelResponsePart, TextPart, ToolCallPart
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.output import OutputContext
+from pydantic_core import from_json
 
 from agents.abilities import Abilities, Output, output_type_for, settings_for
-from agents.call import RETRIES, ask
-from agents.desk import Desk
-from agents.errors import AgentError
+from agents.call import LONGEST_ANSWER, RETRIES, arguments_of, ask
+from agents.desk import Desk, Trimmed
+from agents.errors import FINAL, AgentError
 from agents.explain import explain
+from agents.fitting import LEAST_SHARE
 from agents.models import abilities_for
 from agents.prompt import instructions, prompt, tag
 from agents.repair import looks_cut_off, repair
@@ -29,8 +33,16 @@ from knowledge.model_record import Conduct
 DepsT = TypeVar("DepsT")
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
-# What another model cannot help with, or must not try.
-_FINAL = frozenset({"budget", "nothing_found"})
+_LONGEST_SHAPED = 60_000  # characters: twice the longest answer that any schema allows for
+_LONGEST_RETOLD = 20_000  # characters of an answer that goes back to its model with what is wrong with it
+
+_TOO_MUCH = (
+    "The answer was cut off: it is longer than you may write. Give the whole answer in far fewer words, with "
+    "shorter texts and only the most important entries."
+)
+
+# What is asked, given the share of its evidence (0 to 1) for which there is room.
+Request = Callable[[float], str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +53,7 @@ class Stage(Generic[DepsT, AnswerT]):
     answer: type[AnswerT]
     tool: str  # under which name it is returned
     broken_rules: Callable[[DepsT, AnswerT], Sequence[str]]
-    shapes_prose: bool = True  # whether the formatter may make an answer of plain words
+    shapeable: str = ""  # a pattern: what the formatter must find in an answer, since it may not make it up
     _agents: dict[tuple[str, Output, bool], Agent[DepsT, AnswerT]] = field(default_factory=dict)
 
     def agent(self, abilities: Abilities, *, instructed_by: str, retries: int) -> Agent[DepsT, AnswerT]:
@@ -52,7 +64,7 @@ class Stage(Generic[DepsT, AnswerT]):
                 name=instructed_by,
                 instructions=instructions(instructed_by),
                 output_type=output_type_for(abilities, self.answer, name=self.tool),
-                retries={"output": retries},
+                retries={"output": retries, "tools": retries},  # `tools`: one that does not exist was called
             )
 
             @agent.output_validator
@@ -66,16 +78,18 @@ class Stage(Generic[DepsT, AnswerT]):
 
 
 async def answer_of(
-    stage: Stage[DepsT, AnswerT], request: str, *, model: Model, deps: DepsT, desk: Desk, step: str
+    stage: Stage[DepsT, AnswerT], request: Request, *, model: Model, deps: DepsT, desk: Desk, step: str
 ) -> AnswerT:
     """The answer of a model, or of those that stand in for it. `step` names the call within its leg.
+
+    A model that cannot read all the evidence at once gets the best half of it, then a quarter, an eighth.
 
     Raises AgentError: of the model itself, whatever those that stood in for it said.
     """
     try:
         return await _asked(stage, request, model=model, deps=deps, desk=desk, step=step)
     except AgentError as error:
-        if error.code in _FINAL:
+        if error.code in FINAL:
             raise
         answer = await _shaped(stage, error, deps=deps, desk=desk, step=step)
         if answer is None and (fallback := desk.models.fallback) is not None and fallback is not model:
@@ -92,7 +106,7 @@ async def answer_of(
 
 async def _asked(
     stage: Stage[DepsT, AnswerT],
-    request: str,
+    request: Request,
     *,
     model: Model,
     deps: DepsT,
@@ -101,11 +115,50 @@ async def _asked(
     instructed_by: str | None = None,
     retries: int = RETRIES,
 ) -> AnswerT:
+    share = 1.0
+    while True:
+        try:
+            answer = await _asked_once(
+                stage,
+                request(share),
+                model=model,
+                deps=deps,
+                desk=desk,
+                step=step,
+                instructed_by=instructed_by or stage.name,
+                retries=retries,
+            )
+        except AgentError as error:
+            # With no less to say there is no use in saying it again.
+            if (
+                error.code != "request_too_long"
+                or share <= LEAST_SHARE
+                or request(share / 2) == request(share)
+            ):
+                raise
+            share /= 2
+        else:
+            if share < 1:
+                desk.trimmed.append(Trimmed(model.model_name, share))
+            return answer
+
+
+async def _asked_once(
+    stage: Stage[DepsT, AnswerT],
+    request: str,
+    *,
+    model: Model,
+    deps: DepsT,
+    desk: Desk,
+    step: str,
+    instructed_by: str,
+    retries: int,
+) -> AnswerT:
     abilities = abilities_for(model)
     mending = _Mending(stage.answer, stage.tool if abilities.output == "tool" else None)
     try:
         return await ask(
-            stage.agent(abilities, instructed_by=instructed_by or stage.name, retries=retries),
+            stage.agent(abilities, instructed_by=instructed_by, retries=retries),
             request,
             model=model,
             deps=deps,
@@ -114,6 +167,12 @@ async def _asked(
             settings=settings_for(abilities),
             capabilities=[mending],
         )
+    except AgentError as error:
+        if error.code == "request_too_long" and mending.requests:
+            # Not the evidence is too long, but it together with the answers that were to be mended.
+            facts = {**error.facts, "step": step, "answer": error.said[:LONGEST_ANSWER]}
+            raise AgentError("bad_answer", str(error), facts, said=error.said) from None
+        raise
     finally:
         again = max(0, mending.requests - 1)
         desk.conducts.append(
@@ -126,14 +185,16 @@ async def _shaped(
 ) -> AnswerT | None:
     """What the formatter makes of an answer that had the wrong shape; None if that is no answer either."""
     said = error.said
-    if error.code != "bad_answer" or not (said.strip() if stage.shapes_prose else "{" in said):
+    if error.code != "bad_answer" or len(said) > _LONGEST_SHAPED or not _says_something(said):
+        return None
+    if re.search(stage.shapeable, said) is None:
         return None
     if _mended(said, stage.answer) is not None:
         return None  # its shape is right, so that it broke a rule: nothing for one who adds nothing
     request = prompt([tag("answer", said), tag("problem", error.facts.get("problem", ""))])
     return await _stood_in(
         stage,
-        request,
+        lambda _: request,
         model=desk.models.formatter,
         deps=deps,
         desk=desk,
@@ -145,7 +206,7 @@ async def _shaped(
 
 async def _stood_in(
     stage: Stage[DepsT, AnswerT],
-    request: str,
+    request: Request,
     *,
     model: Model,
     deps: DepsT,
@@ -167,9 +228,25 @@ async def _stood_in(
             retries=retries,
         )
     except AgentError as failed:
-        if failed.code in _FINAL:
+        if failed.code in FINAL:
             raise
         return None
+
+
+def _says_something(said: str) -> bool:
+    """More than an empty text, `{}` or `null`."""
+    try:
+        return bool(from_json(said))
+    except ValueError:
+        return bool(said.strip())
+
+
+def _said(response: ModelResponse) -> str:
+    """The arguments of its first call, else its text."""
+    calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
+    if calls:
+        return arguments_of(calls[0])
+    return "".join(part.content for part in response.parts if isinstance(part, TextPart))
 
 
 def _mended(said: str, schema: type[BaseModel]) -> str | None:
@@ -192,6 +269,8 @@ class _Mending(AbstractCapability[Any]):
         self.repaired = 0  # answers
         self._schema = schema
         self._tool = tool
+        self._cut_off = False  # the last answer was, at the limit of what its model may write
+        self._said_so = False
 
     async def wrap_model_request(
         self,
@@ -200,8 +279,10 @@ class _Mending(AbstractCapability[Any]):
         request_context: ModelRequestContext,
         handler: WrapModelRequestHandler,
     ) -> ModelResponse:
-        response = await handler(request_context)
+        messages = [_without_long_answers(message) for message in request_context.messages]
+        response = await handler(replace(request_context, messages=messages))
         self.requests += 1
+        self._cut_off = response.finish_reason == "length" and looks_cut_off(_said(response))
         return self._in_the_form_asked_for(response)
 
     async def before_output_validate(
@@ -219,6 +300,11 @@ class _Mending(AbstractCapability[Any]):
         output: str | dict[str, Any],
         error: ValidationError | ModelRetry,
     ) -> Any:
+        if self._cut_off and self._said_so:  # a third one would be paid for and end the same way
+            raise OutputTokenLimitExceeded("it was cut off twice at the limit of the model") from error
+        if self._cut_off:
+            self._said_so = True
+            raise ModelRetry(_TOO_MUCH) from error
         if isinstance(error, ValidationError):
             raise ModelRetry(explain(error)) from error
         raise error
@@ -226,15 +312,30 @@ class _Mending(AbstractCapability[Any]):
     def _in_the_form_asked_for(self, response: ModelResponse) -> ModelResponse:
         """An answer that came as text and not as a call, as another call, or the other way round."""
         calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
-        texts = "".join(part.content for part in response.parts if isinstance(part, TextPart))
-        if any(call.tool_name == self._tool for call in calls) or len(calls) > 1:
+        if any(call.tool_name == self._tool for call in calls) or len(set(map(arguments_of, calls))) > 1:
             return response
         if self._tool is None and not calls:
             return response
-        said = calls[0].args_as_json_str() if calls else texts
+        said = _said(response)
         if looks_cut_off(said) or (mended := _mended(said, self._schema)) is None:
             return response
         self.repaired += 1
         kept = [part for part in response.parts if not isinstance(part, TextPart | ToolCallPart)]
         answer = TextPart(mended) if self._tool is None else ToolCallPart(self._tool, mended)
         return replace(response, parts=[*kept, answer])
+
+
+def _without_long_answers(message: ModelMessage) -> ModelMessage:
+    """A message of the history; of a very long answer its model gets back the beginning."""
+    if not isinstance(message, ModelResponse):
+        return message
+    return replace(message, parts=[_shortened(part) for part in message.parts])
+
+
+def _shortened(part: ModelResponsePart) -> ModelResponsePart:
+    if isinstance(part, TextPart) and len(part.content) > _LONGEST_RETOLD:
+        return replace(part, content=f"{part.content[:_LONGEST_RETOLD]}…")
+    if isinstance(part, ToolCallPart) and len(said := arguments_of(part)) > _LONGEST_RETOLD:
+        call: ToolCallPart[Any] = part
+        return replace(call, args={"cut": f"{said[:_LONGEST_RETOLD]}…"})  # arguments have to be an object
+    return part

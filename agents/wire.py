@@ -4,9 +4,10 @@ Apart from the contracts: a model names ids and writes text; what the program kn
 descriptions are read by models.
 """
 
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from agents.contracts import Level
 
@@ -75,11 +76,26 @@ class AnalysisAnswer(Wire):
     notes: Notes
 
 
+_LONGEST_TAG = 40
+_MOST_TAGS = {"tags": 8, "categories": 3}
+Tag = Annotated[str, Field(max_length=_LONGEST_TAG)]
+
+
 class FrontAnswer(Wire):
     title: Line
     description: Annotated[Line, Field(description="One sentence: what a reader gets.")]
-    tags: Annotated[list[Annotated[str, Field(max_length=40)]], Field(max_length=8)]
-    categories: Annotated[list[Annotated[str, Field(max_length=40)]], Field(max_length=3)]
+    tags: Annotated[list[Tag], Field(max_length=_MOST_TAGS["tags"])]
+    categories: Annotated[list[Tag], Field(max_length=_MOST_TAGS["categories"])]
+
+    @field_validator("tags", "categories", mode="before")
+    @classmethod
+    def _those_that_can_be_used(cls, value: Any, info: ValidationInfo) -> list[str]:
+        """No article waits, and no call is paid again, for the sake of a tag: the others stay."""
+        if isinstance(value, str):
+            value = re.split(r"[,;，；、|\n]", value)
+        entries = value if isinstance(value, list) else []
+        usable = [one for one in entries if isinstance(one, str) and 0 < len(one.strip()) <= _LONGEST_TAG]
+        return usable[: _MOST_TAGS[str(info.field_name)]]
 
 
 class SectionAnswer(Wire):

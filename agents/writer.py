@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agents.citations import cited_ids, normalised, unknown_ids, without_citations, without_definitions
 from agents.contracts import AnalysisResult, DraftResult, DraftSection, ResearchResult, ReviewResult
-from agents.desk import AgentProgress, Desk, StandingRequest
+from agents.desk import AgentProgress, Desk, SectionInWork, StandingRequest
 from agents.errors import UNUSABLE, AgentError
 from agents.evidence import evidence, issue, outline, requests_of_people
 from agents.headings import plain_heading, unseen, without_headings
@@ -111,24 +111,32 @@ async def revise_draft(
 async def _carried_out(article: _Article, plan: Revision, last: DraftResult | None) -> DraftResult:
     """The draft that a plan describes: what is to be written is written in parallel."""
     to_write = [at for at, section in enumerate(plan.sections) if section.kept is None]
-    done = 0
+    in_work = {at: SectionInWork(at + 1, plan.sections[at].outline.heading) for at in to_write}
+
+    def tell() -> None:
+        done = len(to_write) - len(in_work)
+        article.desk.progress(
+            AgentProgress(sections_done=done, sections=len(to_write), writing=tuple(in_work.values()))
+        )
 
     async def written(at: int) -> SectionAnswer:
-        nonlocal done
         answer = await _section(article, plan, at)
-        done += 1
-        article.desk.progress(AgentProgress(sections_done=done, sections=len(to_write)))
+        del in_work[at]
+        tell()
         return answer
 
-    article.desk.progress(AgentProgress(sections=len(to_write)))
-    try:
+    new_front = last is None or plan.rewrite_title or len(plan.sections) < len(last.sections)
+
+    async def all_written() -> tuple[FrontAnswer | None, dict[int, SectionAnswer]]:
         async with asyncio.TaskGroup() as group:
-            front_task = (
-                group.create_task(_front(article, plan, last))
-                if last is None or plan.rewrite_title or len(plan.sections) < len(last.sections)
-                else None
-            )
+            front = group.create_task(_front(article, plan, last)) if new_front else None
             tasks = {at: group.create_task(written(at)) for at in to_write}
+        return front.result() if front else None, {at: task.result() for at, task in tasks.items()}
+
+    tell()
+    try:
+        # A task of its own: in Python 3.11 one whose group failed counts as being cancelled ever after.
+        written_front, answers = await asyncio.create_task(all_written())
     except ExceptionGroup as failed:
         # One sentence is enough; the other calls were cancelled, so that they cost nothing more.
         raise failed.exceptions[0] from None
@@ -139,8 +147,8 @@ async def _carried_out(article: _Article, plan: Revision, last: DraftResult | No
         if section.kept:
             content = section.kept.content
         else:
-            content = _content(tasks[at].result())
-            notes += tasks[at].result().notes
+            content = _content(answers[at])
+            notes += answers[at].notes
             cited = cited_ids(content)
             if unused := [known for known in section.outline.source_ids if known not in cited]:
                 uncited.append(f"{at + 1} ({', '.join(unused)})")
@@ -148,8 +156,7 @@ async def _carried_out(article: _Article, plan: Revision, last: DraftResult | No
     if uncited:
         notes.append(_UNCITED[article.language].format(sections=", ".join(uncited)))
     content = "\n\n".join(f"## {section.heading}\n\n{section.content}" for section in sections)
-    written_front = front_task.result() if front_task else None
-    if front_task and written_front is None:
+    if new_front and written_front is None:
         notes.append(_NO_FRONT[article.language])
     front: FrontAnswer | DraftResult | None = written_front or last
     return DraftResult(
@@ -169,23 +176,26 @@ async def _carried_out(article: _Article, plan: Revision, last: DraftResult | No
 
 async def _front(article: _Article, plan: Revision, last: DraftResult | None) -> FrontAnswer | None:
     """Title, description and tags; None if no model gives any: an article does not fail for want of these."""
-    request = prompt(
-        [
-            topic_and_language(article.topic, article.language),
-            outline([section.outline for section in plan.sections]),
-            evidence(article.research),
-            *requests_of_people(article.requests),
-            ""
-            if last is None
-            else element(
-                "previous",
-                tag("title", last.title),
-                tag("description", last.description),
-                tag("tags", ", ".join(last.tags)),
-                tag("categories", ", ".join(last.categories)),
-            ),
-        ]
-    )
+
+    def request(share: float) -> str:
+        return prompt(
+            [
+                topic_and_language(article.topic, article.language),
+                outline([section.outline for section in plan.sections]),
+                evidence(article.research, about=article.topic, share=share),
+                *requests_of_people(article.requests),
+                ""
+                if last is None
+                else element(
+                    "previous",
+                    tag("title", last.title),
+                    tag("description", last.description),
+                    tag("tags", ", ".join(last.tags)),
+                    tag("categories", ", ".join(last.categories)),
+                ),
+            ]
+        )
+
     desk = article.desk
     try:
         return await answer_of(_FRONT, request, model=desk.models.writer, deps=None, desk=desk, step="front")
@@ -201,7 +211,7 @@ async def _section(article: _Article, plan: Revision, at: int) -> SectionAnswer:
     headings = [planned.before.heading if planned.before else "" for planned in plan.sections]
     return await answer_of(
         _SECTION,
-        prompt(
+        lambda share: prompt(
             [
                 topic_and_language(article.topic, article.language),
                 outline([planned.outline for planned in plan.sections]),
@@ -216,6 +226,7 @@ async def _section(article: _Article, plan: Revision, at: int) -> SectionAnswer:
                     section.outline.source_ids,
                     about=f"{section.outline.heading} {section.outline.description} {section.change or ''}",
                     texts=_TEXTS,
+                    share=share,
                 ),
                 *requests_of_people(article.requests),
                 "" if section.before is None else element("previous", tag("content", section.before.content)),

@@ -1,4 +1,4 @@
-"""Results as Markdown: tables, and their place in docs/benchmarks.md."""
+"""Results as Markdown: tables, and their place in a page of docs."""
 
 import os
 import platform
@@ -25,11 +25,11 @@ def machine() -> str:
     return f"{cores} cores, {system} {platform.machine()}, Python {python}"
 
 
-def write(name: str, text: str) -> None:
+def write(name: str, text: str, page: Path = PAGE) -> None:
     """Puts `text` between the page's markers of that name; raises `BenchError` if they are not there."""
     begin, end = f"<!-- {name}: written by the command -->", f"<!-- end of {name} -->"
-    page = PAGE.read_text(encoding="utf-8")
-    if page.count(begin) != 1 or page.count(end) != 1:
-        raise BenchError(f"{PAGE.name} has no place for it: give it the lines {begin} and {end}, once each.")
-    before, rest = page.split(begin)
-    PAGE.write_text(f"{before}{begin}\n\n{text}\n\n{end}{rest.split(end)[1]}", encoding="utf-8")
+    old = page.read_text(encoding="utf-8")
+    if old.count(begin) != 1 or old.count(end) != 1:
+        raise BenchError(f"{page.name} has no place for it: give it the lines {begin} and {end}, once each.")
+    before, rest = old.split(begin)
+    page.write_text(f"{before}{begin}\n\n{text}\n\n{end}{rest.split(end)[1]}", encoding="utf-8")

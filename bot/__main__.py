@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agents.errors import AgentError
+from agents.trial import MOST_CALLS, USUAL_CALLS
 from bot import cli
 from bot.app import StartError
 from bot.digest_command import NotPosted
@@ -61,7 +62,13 @@ def parser() -> argparse.ArgumentParser:
     digest.add_argument("--post", action="store_true", help="post it now; the next one begins here")
     digest.add_argument("--json", action="store_true")
 
-    commands.add_parser("doctor", help="checks settings, database, knowledge and Slack")
+    doctor = commands.add_parser("doctor", help="checks settings, database, knowledge, Slack and models")
+    doctor.add_argument(
+        "--try-models",
+        action="store_true",
+        help="also asks each model for a small answer per task, which costs money: about "
+        f"{USUAL_CALLS} calls, some more where a better way of asking is looked for, never over {MOST_CALLS}",
+    )
     commands.add_parser("migrate", help="bring the database up to date (every start does too)")
     return root
 
@@ -107,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             case "digest":
                 return asyncio.run(cli.digest(settings, post=given.post, as_json=given.json))
             case "doctor":
-                return asyncio.run(cli.doctor(settings))
+                return asyncio.run(cli.doctor(settings, try_models=given.try_models))
             case _:
                 return asyncio.run(cli.migrate(settings))
     except (

@@ -23,7 +23,7 @@ from bot.jobs import DEAD_AFTER_SECONDS, build_jobs, run_worker
 from bot.legs import Legs
 from bot.listeners import actions, commands, events, views
 from bot.schedule import Schedule
-from bot.sender import Sender
+from bot.sender import SLACKS_PACE, Pace, Sender
 from bot.settings import Settings
 from bot.slack import NotNow, Refused, SlackChannel, slack_client
 from bot.workflow import Workflow
@@ -144,7 +144,14 @@ def models_of(settings: Settings) -> Models:
     )
 
 
-async def serve(settings: Settings, knowledge: Knowledge, *, worker: bool, ready: Callable[[], None]) -> None:
+async def serve(
+    settings: Settings,
+    knowledge: Knowledge,
+    *,
+    worker: bool,
+    ready: Callable[[], None],
+    pace: Pace = SLACKS_PACE,
+) -> None:
     """Slack's listeners over Socket Mode, the sender and, if `worker`, a worker; until cancelled.
 
     `ready` is called once Slack's connection stands. Raises `StartError`.
@@ -175,7 +182,7 @@ async def serve(settings: Settings, knowledge: Knowledge, *, worker: bool, ready
     events.register(app, workflow, background, whisper=slack.whisper)
     events.register_catch_all(app)
     socket: Connection = AsyncSocketModeHandler(app, settings.slack_app_token).client
-    sender = Sender(Outbox(knowledge.pool), slack, refused=workflow.slack_refused)
+    sender = Sender(Outbox(knowledge.pool), slack, refused=workflow.slack_refused, pace=pace)
 
     async with asyncio.TaskGroup() as group:
         group.create_task(_keep_up(sender.run, "the sender"))

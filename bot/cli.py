@@ -167,9 +167,9 @@ async def digest(settings: Settings, *, post: bool, as_json: bool) -> int:
     return 0
 
 
-async def doctor(settings: Settings) -> int:
+async def doctor(settings: Settings, *, try_models: bool) -> int:
     broken = False
-    async with aclosing(examine(settings)) as findings:
+    async with aclosing(examine(settings, try_models=try_models)) as findings:
         async for finding in findings:
             broken |= finding.mark == "✗"
             print(f"{finding.mark} {finding.text}", flush=True)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agents.contracts import AnalysisResult, DraftResult, ResearchResult, ReviewResult
+from agents.errors import UNUSABLE
 from bot import announcements
 from bot.article_file import to_markdown, word_count
 from bot.fitting import shorten
@@ -45,7 +46,14 @@ def failed(article: Article, code: str, facts: Mapping[str, str]) -> Change:
     # What Slack said, or the raw answer of a model that could not be used, is kept in the history.
     why = "\n".join([code, *(facts[name] for name in ("code", "answer") if name in facts)])
     note = announcements.note(after, f"failed:{article.moves}", "failed", {"message": message})
-    return Change(after, why=why, messages=[note])
+    return Change(after, why=why, messages=[note], forget=_to_be_made_anew(code, facts))
+
+
+def _to_be_made_anew(code: str, facts: Mapping[str, str]) -> str | None:
+    """The step whose answers Retry must not get once more: they were no good, or there may be better."""
+    if code in UNUSABLE:
+        return facts.get("step", "")
+    return "" if code == "nothing_found" else None
 
 
 def outcome(notes: Sequence[str]) -> str:

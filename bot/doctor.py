@@ -3,18 +3,19 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal
 
 from agents.abilities import describe
 from agents.errors import AgentError
 from agents.models import abilities_for
 from agents.prices import parse_prices, unpriced
+from agents.trial import trials
 from bot.app import Knowledge, StartError, digest_of, models_of, open_knowledge
 from bot.digest_command import why_no_digest
 from bot.manifest import bot_scopes
 from bot.schedule import Schedule
 from bot.settings import Settings
 from bot.slack import NotNow, Refused, SlackChannel, slack_client
+from bot.trial_words import Mark, better_ways, outcome_of
 from knowledge.backlog import model_changed
 from knowledge.database import DatabaseError, check
 from knowledge.embedded import EmbeddedError
@@ -36,12 +37,15 @@ _TROUBLE = 0.2
 class Finding:
     """✓ in order · ! works, but somebody should know · ✗ does not work."""
 
-    mark: Literal["✓", "!", "✗"]
+    mark: Mark
     text: str
 
 
-async def examine(settings: Settings) -> AsyncGenerator[Finding, None]:
-    """One finding after the other; what depends on something broken is left out."""
+async def examine(settings: Settings, *, try_models: bool = False) -> AsyncGenerator[Finding, None]:
+    """One finding after the other; what depends on something broken is left out.
+
+    `try_models` asks the models for small answers, which costs money; else no host of a model is asked.
+    """
     async for finding in _database(settings):
         yield finding
     async for finding in _slack(settings):
@@ -50,6 +54,9 @@ async def examine(settings: Settings) -> AsyncGenerator[Finding, None]:
         yield Finding("!", "no COPYDESK_DIGEST_CHANNEL: no digest is posted")
     for finding in _models(settings):
         yield finding
+    if try_models:
+        async for finding in tried_models(settings):
+            yield finding
 
 
 def _models(settings: Settings) -> Iterator[Finding]:
@@ -63,8 +70,9 @@ def _models(settings: Settings) -> Iterator[Finding]:
         yield Finding("!", "no COPYDESK_MODEL: articles quote your documents and add no prose of their own")
     if not abilities_for(models.research).tools:
         yield Finding(
-            "✗",
-            f"{models.research.model_name} calls no tools, so it cannot search: set COPYDESK_RESEARCH_MODEL",
+            "!",
+            f"{models.research.model_name} calls no tools, so it is asked to search in words, which is less "
+            "sure: COPYDESK_RESEARCH_MODEL can name another",
         )
     for model in models.each():
         if model.provider is not None:  # not the offline one
@@ -74,6 +82,23 @@ def _models(settings: Settings) -> Iterator[Finding]:
         yield Finding(
             "!", f"COPYDESK_BUDGET_USD does not bind {', '.join(names)}: set COPYDESK_PRICES for its price"
         )
+
+
+async def tried_models(settings: Settings) -> AsyncIterator[Finding]:
+    """What the models answer now, and whether they could be asked in a better way."""
+    try:
+        models = models_of(settings)
+    except AgentError:
+        return  # that has been said
+    done = []
+    auto = settings.structured_output == "auto"
+    async for trial in trials(models, prices=parse_prices(settings.prices), auto=auto):
+        done.append(trial)
+        yield Finding(*outcome_of(trial, fallback=trial.model is models.fallback, auto=auto))
+    if not done:
+        yield Finding("✓", "there is no model to try: the offline one asks no host")
+    for said in better_ways(done):
+        yield Finding("!", said)
 
 
 async def _conduct(record: ModelRecord) -> AsyncIterator[Finding]:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
@@ -36,7 +37,7 @@ from bot.messages import Progress
 from bot.texts import failure, say_plain
 from knowledge.article import AT_WORK, Article, ArticleError, Status
 from knowledge.articles import Articles
-from knowledge.changes import Change, Moved
+from knowledge.changes import Change, Moved, Outgoing
 from knowledge.model_record import ModelRecord
 from knowledge.search import Search
 from knowledge.similar import SimilarArticles
@@ -45,6 +46,9 @@ log = logging.getLogger(__name__)
 
 # Slack asks for no more than one edit of a message every 3 s (chat.update is a tier 3 method).
 PROGRESS_EVERY_SECONDS = 3.0
+
+# Bounds a leg in which every call goes wrong slowly: docs/decisions/0012 has what that adds up to.
+LEG_SECONDS = 3_600.0
 
 
 class Legs:
@@ -61,6 +65,7 @@ class Legs:
         record: ModelRecord,
         budget: Budget,
         prices: Prices,
+        longest: float = LEG_SECONDS,
     ) -> None:
         self._articles = articles
         self._similar = similar
@@ -70,6 +75,7 @@ class Legs:
         self._record = record
         self._budget = budget
         self._prices = prices
+        self._longest = longest
 
     async def work(self, article_id: int, moves: int) -> None:
         """The leg that a job was made for; one that is out of date does nothing and says nothing."""
@@ -97,8 +103,10 @@ class Legs:
             Status.REVIEWING: self._review,
             Status.PUBLISHING: self._publish,
         }
+        limit = asyncio.timeout(self._longest)
         try:
-            await legs[article.status](article, desk)
+            async with limit:
+                await legs[article.status](article, desk)
         except Moved:
             raise
         except AgentError as error:
@@ -109,7 +117,11 @@ class Legs:
                 await self._fail(article, desk, error.code, error.facts)
         except Exception:
             log.exception("article %s: %s failed", article.id, article.status)
-            await self._fail(article, desk, "unexpected", {})
+            if limit.expired():
+                minutes = math.ceil(self._longest / 60)
+                await self._fail(article, desk, "leg_timeout", {"minutes": str(minutes)})
+            else:
+                await self._fail(article, desk, "unexpected", {})
 
     async def _research(self, article: Article, desk: Desk) -> None:
         before = research_of(article)
@@ -338,8 +350,9 @@ class Legs:
         while True:
             change = conclusion(replace(now, usage=desk.account.as_json()))
             status = announcements.status(change.after, max_reviews=self._limits.max_reviews)
+            messages = [*_trimmed(now, desk), *change.messages, status]
             try:
-                await self._articles.save(now, replace(change, messages=[*change.messages, status]))
+                await self._articles.save(now, replace(change, messages=messages))
                 return
             except Moved:
                 fresh = await self._articles.get(article.id)
@@ -361,14 +374,31 @@ class Legs:
                     status = announcements.status(
                         article, max_reviews=self._limits.max_reviews, progress=Progress(**asdict(shown))
                     )
-                    if not await self._articles.tell_progress(article, status):
-                        return
+                    try:
+                        if not await self._articles.tell_progress(article, status):
+                            return
+                    except Exception as fault:  # of the database: the leg itself can do without
+                        log.warning("article %s: progress is not shown: %s", article.id, fault)
 
         account = Account.of(article.usage, budget=self._budget, prices=self._prices)
+        journal = await self._articles.journal(article)
         ticker = asyncio.create_task(show_progress())
         try:
-            yield Desk(models=self._models, search=self._search, account=account, progress=latest.append)
+            yield Desk(self._models, self._search, account, latest.append, journal=journal)
         finally:
             ticker.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await ticker
+
+
+def _trimmed(article: Article, desk: Desk) -> list[Outgoing]:
+    """What people read when a model could not read all the evidence of a leg at once."""
+    if not desk.trimmed:
+        return []
+    least = min(desk.trimmed, key=lambda trimmed: trimmed.share)
+    params: dict[str, str | int] = {
+        "model": least.model,
+        "percent": math.ceil(least.share * 100),
+        "leg": article.status,
+    }
+    return [announcements.note(article, f"trimmed:{article.moves}", "evidence_trimmed", params)]

@@ -21,15 +21,25 @@ class Message(BaseModel):
     language: Language
 
 
+class InWork(BaseModel):
+    """A section that is being written: its number from 1, and its heading as Markdown."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    number: int
+    heading: str
+
+
 class Progress(BaseModel):
-    """How far the agents are; counts are 0 until known."""
+    """How far the agents are; counts are 0 until known. `queries` are those of the latest search."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     searches: int = 0
     passages: int = 0
     sources: int = 0
+    queries: tuple[str, ...] = ()
     sections_done: int = 0
     sections: int = 0
+    writing: tuple[InWork, ...] = ()
 
 
 class StatusMessage(Message):

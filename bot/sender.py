@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import timedelta
 
 from aiolimiter import AsyncLimiter
@@ -17,9 +18,17 @@ from knowledge.outbox import Outbox, Unsent
 
 log = logging.getLogger(__name__)
 
+
+@dataclass(frozen=True)
+class Pace:
+    """How many new messages a channel gets in how many seconds."""
+
+    messages: int
+    seconds: float
+
+
 # Slack takes about one message a second for each channel, and short bursts.
-BURST = 5
-BURST_SECONDS = 5
+SLACKS_PACE = Pace(5, 5)
 
 # What is not announced by a notification (another process took over, a postponed message) is found this late.
 LOOK_EVERY_SECONDS = 5.0
@@ -34,13 +43,15 @@ class Sender:
         slack: SlackChannel,
         *,
         refused: Callable[[int, str], Awaitable[None]],
+        pace: Pace = SLACKS_PACE,
     ) -> None:
         """`refused(article_id, code)` is told of messages that people needed and Slack will never take."""
         self._outbox = outbox
         self._slack = slack
         self._refused = refused
         self._wake = asyncio.Event()
-        self._pace: dict[str, AsyncLimiter] = {}
+        self._pace = pace
+        self._limiters: dict[str, AsyncLimiter] = {}
         self._busy: dict[str, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
@@ -128,7 +139,8 @@ class Sender:
             return Posted(head.ts, None)
         if isinstance(message, NoteMessage) and message.to is not None:
             return await self._slack.whisper(head.channel_id, message.to, head.thread_ts, drawn)
-        limiter = self._pace.setdefault(head.channel_id, AsyncLimiter(BURST, BURST_SECONDS))
+        fresh = AsyncLimiter(self._pace.messages, self._pace.seconds)
+        limiter = self._limiters.setdefault(head.channel_id, fresh)
         async with limiter:
             if isinstance(message, FileMessage):
                 assert head.thread_ts is not None

@@ -1,8 +1,10 @@
 """The line of the status message that says where an article stands."""
 
-from bot.fitting import shorten
+from bot.elements import plain
+from bot.fitting import is_blank, length, shorten
 from bot.messages import StatusMessage
-from bot.texts import say
+from bot.render import inline
+from bot.texts import say, say_plain
 from knowledge.article import Status
 from knowledge.language import Language
 
@@ -20,30 +22,20 @@ GLYPHS: dict[Status, str] = {
     Status.FAILED: "✕",
 }
 
+PROGRESS_CHARACTERS = 80  # of what is searched or written: the line is to stay a line
 ERROR_CHARACTERS = 400  # as mrkdwn up to five times as many, and a section takes 3,000
 
 
 def status_line(message: StatusMessage) -> str:
-    """mrkdwn: "◑ Writing draft 1 · 2 of 4 sections · 1:10"; at most 3,000 characters."""
+    """mrkdwn: "◑ Writing draft 1 · 2 of 4 sections · now §3 Costs · 1:10"; at most 3,000 characters."""
     return f"{GLYPHS[message.status]} {' · '.join(_parts(message))}{_link(message)}"
 
 
 def _parts(message: StatusMessage) -> list[str]:
-    language, progress = message.language, message.progress
+    language = message.language
     match message.status:
         case Status.RESEARCHING:
-            parts = [say(language, "line_researching")]
-            if progress.searches:
-                parts.append(
-                    say(
-                        language,
-                        "part_found",
-                        searches=progress.searches,
-                        passages=progress.passages,
-                        sources=progress.sources,
-                    )
-                )
-            return parts + _elapsed(message)
+            return [say(language, "line_researching"), *_searched(message), *_elapsed(message)]
         case Status.OUTLINING if message.version or message.words:
             return [say(language, "line_outlining_again"), *_elapsed(message)]
         case Status.OUTLINING:
@@ -54,11 +46,8 @@ def _parts(message: StatusMessage) -> list[str]:
         case Status.AWAITING_OUTLINE:
             return [say(language, "line_awaiting_outline", version=message.outline_version)]
         case Status.WRITING | Status.REVISING:
-            parts = [say(language, f"line_{message.status}", version=message.version + 1)]
-            if progress.sections:
-                done = min(progress.sections_done, progress.sections)
-                parts.append(say(language, "part_sections", done=done, count=progress.sections))
-            return parts + _elapsed(message)
+            line = say(language, f"line_{message.status}", version=message.version + 1)
+            return [line, *_written(message), *_elapsed(message)]
         case Status.REVIEWING:
             return [
                 say(language, "line_reviewing", version=message.version + 1),
@@ -75,6 +64,57 @@ def _parts(message: StatusMessage) -> list[str]:
             return [say(language, "line_cancelled")]
         case Status.FAILED:
             return [say(language, "line_failed", error=shorten(message.error or "?", ERROR_CHARACTERS))]
+
+
+def _searched(message: StatusMessage) -> list[str]:
+    """ "4 searches, 9 passages from 5 sources", and what was looked for last."""
+    language, progress = message.language, message.progress
+    if not progress.searches:
+        return []
+    if progress.passages:
+        counts = {"passages": progress.passages, "sources": progress.sources}
+        parts = [say(language, "part_found", searches=progress.searches, **counts)]
+    else:
+        parts = [say(language, "part_nothing_found", searches=progress.searches)]
+    if queries := _queries(message):
+        parts.append(say(language, "part_queries", queries=queries))
+    return parts
+
+
+def _queries(message: StatusMessage) -> str:
+    """As many queries as there is room for; the first is shortened if it has none."""
+    shown = ""
+    for query in message.progress.queries:
+        if words := _words(query):
+            longer = f"{shown}{say_plain(message.language, 'between_queries')}{words}" if shown else words
+            if shown and length(longer) > PROGRESS_CHARACTERS:
+                break
+            shown = shorten(longer, PROGRESS_CHARACTERS)
+    return shown
+
+
+def _written(message: StatusMessage) -> list[str]:
+    """ "2 of 4 sections", and which are being written: with their headings if there is room for all."""
+    language, progress = message.language, message.progress
+    if not progress.sections:
+        return []
+    done = min(progress.sections_done, progress.sections)
+    parts = [say(language, "part_sections", done=done, count=progress.sections)]
+    if progress.writing:
+        between = say_plain(language, "between_sections")
+        headings = [f"§{section.number} {_words(section.heading)}".strip() for section in progress.writing]
+        sections = between.join(headings)
+        if length(sections) > PROGRESS_CHARACTERS:
+            numbers = between.join(f"§{section.number}" for section in progress.writing)
+            sections = shorten(numbers, PROGRESS_CHARACTERS)
+        parts.append(say(language, "part_writing", sections=sections))
+    return parts
+
+
+def _words(markdown: str) -> str:
+    """A model's text on one line, without Markdown's marks; "" where there is nothing to see."""
+    words = " ".join(plain(inline(markdown)).split())
+    return "" if is_blank(words) else words
 
 
 def _review(message: StatusMessage, number: int) -> str:

@@ -16,6 +16,7 @@ from knowledge.changes import (
     Outgoing,
 )
 from knowledge.database import Connection, Pool, storable
+from knowledge.journal import Journal, forget
 from knowledge.leg_jobs import defer_leg
 from knowledge.rows import article_of, decision_of, error_json
 
@@ -152,6 +153,10 @@ class Articles:
                 await _record_version(connection, before.id, change.version)
             if moves:
                 await _record_move(connection, before.id, before.status, after.status, change.why)
+                # With an error the leg is only interrupted: Retry goes on with what it has.
+                interrupted = before.error is not None or after.error is not None
+                if not interrupted or after.status in (Status.CANCELLED, Status.PUBLISHED):
+                    await forget(connection, before.id)
                 if after.status is Status.CANCELLED and old_job is not None:
                     await connection.execute("select procrastinate_cancel_job_v1($1, true, false)", old_job)
                 if after.status in AT_WORK:
@@ -164,6 +169,8 @@ class Articles:
                         "where article_id = $1 and error is not null",
                         before.id,
                     )
+            if change.forget is not None:
+                await forget(connection, before.id, change.forget)
             await _put_out(connection, before.id, change.messages)
             return await _read(connection, before.id)
 
@@ -175,6 +182,10 @@ class Articles:
             dict(usage),
             usage["requests"],
         )
+
+    async def journal(self, article: Article) -> Journal:
+        """What the leg that `article` is in has finished before, if it was interrupted."""
+        return await Journal.of(self._pool, article)
 
     async def tell(self, article: Article, message: Outgoing, *, claims: Sequence[str] = ()) -> None:
         """Put a message out that changes nothing of the article; raises `AlreadyHeard`."""

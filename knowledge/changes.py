@@ -71,7 +71,8 @@ class Change:
     `after` is the article as it shall be (`dataclasses.replace` of the one that was read; `moves`, `heard`,
     `thread_ts` and the times are kept by the database). `take` turns waiting requests into taken ones, and
     `settle` ends them, since nothing is left to do; `outcome` ends the taken ones with one sentence. `claims`
-    are inbox keys: if one is there already nothing is written. `review` is (version, by, review).
+    are inbox keys: if one is there already nothing is written. `review` is (version, by, review). A leg that
+    fails keeps its journal for Retry, except for the step `forget`, which is to be made anew.
     """
 
     after: Article
@@ -84,3 +85,4 @@ class Change:
     version: NewVersion | None = None
     review: tuple[int, str, dict[str, Any]] | None = None
     claims: Sequence[str] = ()
+    forget: str | None = None

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic_ai.embeddings import Embedder
 
 from knowledge.bm25 import EVERY_CHUNK, query_terms, query_vector
-from knowledge.database import Pool
+from knowledge.database import Pool, storable
 from knowledge.embeddings import embed_query, embedding_name
 from knowledge.hosted_model import EmbeddingError, EmbeddingPause
 from knowledge.language import LANGUAGES, Language, language_of
@@ -98,7 +98,7 @@ class Search:
         """
         if not 1 <= k <= MOST_PASSAGES:
             raise SearchError(f"k must be between 1 and {MOST_PASSAGES}, not {k}.")
-        wanted = dict.fromkeys(query.strip()[:_LONGEST_QUERY] for query in queries)
+        wanted = dict.fromkeys(storable(query).strip()[:_LONGEST_QUERY] for query in queries)
         best: dict[int, float] = {}
         for scores in await asyncio.gather(
             *(self._scores(query) for query in wanted if says_something(query))

@@ -61,14 +61,21 @@ class Office:
         return Text(json.dumps(answer, ensure_ascii=False))
 
     def _research(self, request: ChatRequest) -> Reply:
-        text = request.last_user
-        searched = len(request.tool_results)
-        if searched < self.searches:
+        text = request.users[0]
+        in_words = not request.tools  # then a call is text, and so is what it gives
+        results = re.findall(r"<result .*?>(.*?)</result>", request.text, re.S) if in_words else []
+        results += [result.text for result in request.tool_results]
+        results = [result for result in results if '"passages"' in result]  # else it was called wrongly
+        if len(results) < self.searches:
             queries = elements(text, "question")[:4] or [one(text, "topic")]
-            return ToolCalls([Call("knowledge_search", {"queries": queries, "k": 10})])
+            arguments = {"queries": queries, "k": 10}
+            if in_words:
+                call = json.dumps({"name": "knowledge_search", "arguments": arguments}, ensure_ascii=False)
+                return Text(f"<tool_call>\n{call}\n</tool_call>")
+            return ToolCalls([Call("knowledge_search", arguments)])
         lines = []
-        for result in request.tool_results:
-            for passage in json.loads(result.text).get("passages", []):
+        for result in results:
+            for passage in json.loads(result).get("passages", []):
                 for sentence in sentences(passage["text"])[:2]:
                     lines.append(f'[{passage["source_id"]}] (high) {sentence} — "{sentence}"')
         return Text("\n".join(["Findings", *dict.fromkeys(lines), "Gaps", "Summary", "…"]))
@@ -163,7 +170,7 @@ def stage_of(request: ChatRequest) -> str:
 
     The name is that of a tool, of a schema, or stands in the instructions.
     """
-    if "knowledge_search" in request.tool_names:
+    if "knowledge_search" in request.tool_names or "## knowledge_search" in request.system:
         return "knowledge_search"
     if request.tools:
         [name] = request.tool_names

@@ -13,10 +13,13 @@ from bot.local_slack.people import Person
 from bot.local_slack.plain_text import plain_text
 from bot.local_slack.server import LocalSlack
 from bot.local_slack.workspace import Channel, Message
+from bot.sender import Pace
 from bot.settings import Settings
 from knowledge.article import Article, Status
 
 PATIENCE = 30.0  # seconds for what takes well under one; machines of others may be slow
+
+UNHURRIED = Pace(1000, 1)  # the local Slack takes what comes; Slack's pace has a test of its own
 
 TOPICS = {
     "en": "Why should Go backends move from MD5 to Argon2id?",
@@ -41,7 +44,9 @@ class Desk:
         """Start the bot, and return what stops it; with `worker=False` agents stand still."""
         settings = self.settings.model_copy(update=changed)
         ready = asyncio.Event()
-        running = asyncio.create_task(app.serve(settings, self.knowledge, worker=worker, ready=ready.set))
+        running = asyncio.create_task(
+            app.serve(settings, self.knowledge, worker=worker, ready=ready.set, pace=UNHURRIED)
+        )
 
         async def stop() -> None:
             running.cancel()

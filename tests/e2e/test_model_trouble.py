@@ -1,5 +1,6 @@
 """What people see when a model's host fails, the budget is used up or somebody cancels: over the wire."""
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -208,3 +209,37 @@ async def test_what_the_budget_left_undone_is_told_when_people_publish_all_the_s
     article = await desk.article(parent, Status.PUBLISHED)
     assert (article.taken, article.waiting) == ((), ())
     assert [decision.outcome for decision in article.decisions if decision.text == "MiB"] != [None]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_a_model_that_cannot_read_all_evidence_works_from_the_best_of_it_and_the_thread_says_so(
+    desk: Desk, host: ScriptedOpenAI, language: str
+) -> None:
+    office, most = Office(), dict[str, int]()
+
+    def answer(request: ChatRequest) -> Reply:
+        """What each agent is first given to read is a twentieth too long."""
+        stage = stage_of(request)
+        given = sum(len(found.text) for found in request.tool_results) or len(request.last_user)
+        reads = request.tool_results or stage in ("return_analysis", "return_review")
+        if reads and given > most.setdefault(stage, given * 19 // 20):
+            return Failure(400, None, "the request exceeds the available context size")  # llama.cpp
+        return office(request)
+
+    host.answer = answer
+    await desk.start(**MODEL)
+    parent = await to_draft(desk, language)
+    notes = [plain_text(message) for message in desk.bots(parent) if "gpt-4.1-mini" in plain_text(message)]
+    legs = {
+        "en": ("the research", "the outline", "the review"),
+        "zh": ("检索", "大纲", "审稿"),
+        "ja": ("調査", "構成案", "レビュー"),
+    }[language]
+    assert [leg in note for leg, note in zip(legs, notes, strict=True)] == [True, True, True]
+    assert all(re.search(r"\b(50|25|13)%", note) for note in notes)
+    assert all(
+        'left_out="' in asked(host, stage)[-1].last_user for stage in ("return_analysis", "return_review")
+    )
+    # What was refused was asked again with less, never in the same words.
+    texts = [request.text for request in host.requests]
+    assert len(set(texts)) == len(texts)

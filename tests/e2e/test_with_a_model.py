@@ -1,17 +1,19 @@
 """The loop with a model behind an OpenAI-compatible host: every request and answer goes over the wire."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from agents.contracts import DraftResult
+from bot import legs
 from bot.app import open_knowledge
 from bot.cli import article_json
 from bot.local_slack.plain_text import plain_text
 from bot.local_slack.workspace import Message
 from knowledge.article import Status
 from tests.e2e.desk import PATIENCE, TOPICS, Desk
-from tests.editorial_office import MISSING, WANTED, Office, elements, now, stage_of
+from tests.editorial_office import HEADINGS, MISSING, WANTED, Office, elements, now, stage_of
 from tests.scripted_openai.replies import Reply
 from tests.scripted_openai.request import ChatRequest
 from tests.scripted_openai.server import ScriptedOpenAI
@@ -307,3 +309,34 @@ async def test_the_language_that_is_set_goes_before_the_topics(desk: Desk, host:
     parent = await desk.request(TOPICS["en"])
     await desk.asked(parent, OUTLINE["ja"].format(1))
     assert elements(asked(host, "return_analysis")[0].last_user, "language") == ["Japanese"]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_people_see_what_is_searched_and_what_is_written(
+    desk: Desk, host: ScriptedOpenAI, language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(legs, "PROGRESS_EVERY_SECONDS", 0.05)
+    office, seen, go_on = Office(), asyncio.Event(), asyncio.Event()
+
+    async def answer(request: ChatRequest) -> Reply:
+        """The report, and the second section, are late."""
+        second = '\n\n<section number="2">' in request.last_user and stage_of(request) == "return_section"
+        await (seen.wait() if request.tool_results else go_on.wait() if second else asyncio.sleep(0))
+        return office(request)
+
+    async def status_says(*words: str) -> None:
+        await desk.slack.wait_for(lambda: all(word in desk.status(parent) for word in words), PATIENCE)
+
+    host.answer = answer
+    await desk.start(**MODEL)
+    parent = await desk.request(TOPICS[language])
+    quoted = {"en": "“{}”", "zh": "“{}”", "ja": "「{}」"}[language]
+    await status_says(quoted.format(TOPICS[language][:20]).rstrip("”」"))
+    seen.set()
+    await desk.asked(parent, OUTLINE[language].format(1))
+    await desk.ana.say(desk.channel, APPROVE[language], thread_ts=parent.ts)
+    done = {"en": "2 of 3", "zh": "2/3", "ja": "3 節中 2"}[language]
+    await status_says(done, f"§2 {HEADINGS[NAMES[language]][1]}")
+    go_on.set()
+    await desk.asked(parent, DRAFT[language].format(1))
+    assert "§2" not in desk.status(parent)

@@ -120,7 +120,6 @@ CASES = [
     Case(family.TOOLS_WITH_FORMAT_REFUSED, openai_at, "native", True, "json_schema", None),
     Case(family.TOOLS_WITH_FORMAT_REFUSED_BY_GOOGLE, openai_at, "auto", True, "text", None),
     Case(family.NO_STRICT, openai_at, "auto", True, "text", None),
-    Case(family.NO_STRICT, openai_at, "native", True, "json_schema", None),
     Case(family.NO_STRICT, openai_at, "tool", True, "text", "required"),
     Case(family.NO_TOOLS, ollama_at, "auto", False, "json_schema", None),
     Case(family.NO_TOOLS, openai_at, "auto", True, "text", None),

@@ -1,137 +1,25 @@
 """The stages of an article with each kind of host: each gives an outline, a draft and a review."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
-
-import pydantic_ai.models
 import pytest
 
-from agents.abilities import Setting
-from agents.account import Account
-from agents.analyst import analyse
-from agents.contracts import ReviewResult
-from agents.desk import Desk
-from agents.errors import AgentError
-from agents.models import models_from
-from agents.patience import Patience
-from agents.researcher import research
-from agents.reviewer import review
-from agents.writer import revise_draft, write_draft
 from knowledge.database import Pool
-from knowledge.documents import Documents
-from knowledge.language import Language
-from knowledge.search import Search
 from tests.editorial_office import Office
-from tests.scripted_anthropic.server import ScriptedAnthropic
-from tests.scripted_google.server import ScriptedGoogle
-from tests.scripted_openai.family import FAMILIES, FULL, NO_TOOLS, Family
-from tests.scripted_openai.replies import Reply
-from tests.scripted_openai.request import ChatRequest
-from tests.scripted_openai.server import ScriptedOpenAI
-
-SAMPLE = Path(__file__).parents[2] / "knowledge" / "sample"
-TOPICS: dict[Language, str] = {
-    "en": "Why should Go backends move from MD5 to Argon2id?",
-    "zh": "Go 后端为什么应该从 MD5 迁移到 Argon2id？",
-    "ja": "Go のバックエンドはなぜ MD5 から Argon2id へ移行すべきか",
-}
-WAYS: tuple[Setting, ...] = ("auto", "native", "tool", "prompted")
-SOON = Patience(first_wait=0.01)
-
-Answer = Callable[[ChatRequest], Reply]
-Host = ScriptedOpenAI | ScriptedAnthropic | ScriptedGoogle
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind of host, with how a setting names its model and where the libraries learn of it."""
-
-    name: str
-    host: Callable[[Answer], AbstractAsyncContextManager[Host]]
-    model: str
-    address: str
-    key: str
-    structured_output: Setting = "auto"
-
-
-def of_family(family: Family, structured_output: Setting = "auto", prefix: str = "openai-chat") -> Kind:
-    return Kind(
-        f"{family.name}, {prefix}, {structured_output}",
-        lambda answer: ScriptedOpenAI(answer, family=family),
-        f"{prefix}:{family.models[0]}",
-        "OPENAI_BASE_URL",
-        "OPENAI_API_KEY",
-        structured_output,
-    )
-
-
-def of_anthropic(model: str) -> Kind:
-    host: Callable[[Answer], ScriptedAnthropic] = ScriptedAnthropic
-    return Kind(model, host, f"anthropic:{model}", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY")
-
-
-def of_google(model: str) -> Kind:
-    host: Callable[[Answer], ScriptedGoogle] = ScriptedGoogle
-    return Kind(model, host, f"google:{model}", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_API_KEY")
-
-
-# A host without tools has no researcher, see the last test.
-KINDS = [
-    *(of_family(family) for family in FAMILIES if family is not NO_TOOLS),
-    *(of_family(FULL, way) for way in WAYS if way != "auto"),
-    *(of_family(FULL, way, "openai") for way in WAYS if way != "prompted"),
-    of_anthropic("claude-sonnet-5-5"),
-    of_anthropic("claude-sonnet-4-6"),
-    of_google("gemini-2.5-flash"),
-    of_google("gemini-3.5-flash"),
-]
-
-
-@asynccontextmanager
-async def desk_at(
-    kind: Kind, answer: Answer, pool: Pool, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[tuple[Host, Desk]]:
-    monkeypatch.setattr(pydantic_ai.models, "ALLOW_MODEL_REQUESTS", True)
-    await Documents(pool).ingest([SAMPLE])
-    async with kind.host(answer) as host:
-        monkeypatch.setenv(kind.address, host.base_url)
-        monkeypatch.setenv(kind.key, host.api_key)
-        models = models_from(kind.model, structured_output=kind.structured_output, patience=SOON)
-        async with models.connected():
-            yield host, Desk(models, Search(pool, None), Account.of({}), lambda progress: None)
-        assert host.refusals == []
+from tests.host_kinds import KINDS, TOPICS, Kind, an_article, desk_at
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-async def test_every_stage_gets_its_answer(kind: Kind, pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_every_stage_gets_its_answer(kind: Kind, pool: Pool) -> None:
     # Languages in turn, so that each is over every kind of wire without three times the time.
     language = [*TOPICS][KINDS.index(kind) % len(TOPICS)]
     office = Office(reviews=["revise", "approve"])
-    async with desk_at(kind, office, pool, monkeypatch) as (_, desk):
+    async with desk_at(kind, office, pool) as (host, desk):
         reviews = await an_article(TOPICS[language], language, desk)
+    # A host without tools says so once; then they are said in words.
+    refused = [refusal.message for refusal in host.refusals]
+    assert len(refused) == ("no tools" in kind.name)
+    assert all("does not support tools" in message for message in refused)
     assert [one.decision for one in reviews] == ["revise", "approve"]
     conducts = [conduct for conduct in desk.conducts if conduct.answers]
     # Findings, outline, title page, three sections, a review; the plan, the section it touches, a review.
     assert len(conducts) == 10
     assert not any(conduct.asked_again or conduct.failed for conduct in desk.conducts)
-
-
-async def an_article(topic: str, language: Language, desk: Desk) -> list[ReviewResult]:
-    """From the topic to the second review."""
-    found = await research(topic, language, questions=[], previous=None, desk=desk)
-    plan = await analyse(topic, language, found, requests=[], previous=None, published=[], desk=desk)
-    draft = await write_draft(topic, language, found, plan, requests=[], desk=desk)
-    first = await review(topic, language, found, plan, draft, requests=[], last=None, desk=desk)
-    draft = await revise_draft(topic, language, found, plan, draft, requests=[], review=first, desk=desk)
-    second = await review(topic, language, found, plan, draft, requests=[], last=first, desk=desk)
-    return [first, second]
-
-
-async def test_a_host_without_tools_is_named_at_once(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with desk_at(of_family(NO_TOOLS), Office(), pool, monkeypatch) as (host, desk):
-        with pytest.raises(AgentError, match="does not support tools") as failed:
-            await research(TOPICS["en"], "en", questions=[], previous=None, desk=desk)
-        assert failed.value.code == "model_rejected"
-        host.refusals.clear()

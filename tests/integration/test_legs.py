@@ -1,5 +1,7 @@
 """Legs of an article with real agents and a real database, while somebody speaks in between."""
 
+import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +16,7 @@ from agents.account import Budget
 from agents.models import Models, models_from
 from agents.offline.model import OfflineModel
 from bot.decisions import Limits
-from bot.legs import Legs
+from bot.legs import LEG_SECONDS, Legs
 from knowledge.article import Action, Article, Mode, On, Status
 from knowledge.articles import Articles
 from knowledge.changes import Change, NewArticle, NewDecision
@@ -74,7 +76,12 @@ class Stage:
         return found
 
     async def work(
-        self, article: Article, models: Models | None = None, *, budget: Budget | None = None
+        self,
+        article: Article,
+        models: Models | None = None,
+        *,
+        budget: Budget | None = None,
+        longest: float = LEG_SECONDS,
     ) -> Article:
         """The leg that `article` is in."""
         legs = Legs(
@@ -86,6 +93,7 @@ class Stage:
             record=ModelRecord(self._pool),
             budget=budget or Budget(),
             prices={},
+            longest=longest,
         )
         await legs.work(article.id, article.moves)
         return await self.now(article)
@@ -167,3 +175,27 @@ async def test_a_request_that_the_budget_stopped_stays_to_be_done_beside_the_dra
     stopped = await stage.work(revising, budget=Budget(tokens=0))
     assert (stopped.status, stopped.version, stopped.stopped_by) == (Status.AWAITING_APPROVAL, 1, "budget")
     assert [decision.text for decision in stopped.taken] == [WISHES[language]]
+
+
+@pytest.mark.parametrize("language", TOPICS)
+async def test_a_leg_that_never_ends_is_stopped_and_keeps_what_was_made_before(
+    stage: Stage, language: Language
+) -> None:
+    article = await stage.start(language)
+    outlining = await stage.work(article)
+    model = Interrupted(asyncio.Event().wait)
+    stopped = await stage.work(outlining, replace(models_from(None), analysis=model), longest=0.2)
+    assert (stopped.status, stopped.research) == (Status.FAILED, outlining.research)
+    assert stopped.error is not None
+    assert (stopped.error.leg, stopped.error.code) == (Status.OUTLINING, "leg_timeout")
+    assert re.search(r"1 (minutes|分)", stopped.error.message)
+
+
+async def test_a_timeout_of_something_else_is_none_of_the_leg(stage: Stage) -> None:
+    async def broken() -> None:
+        raise TimeoutError
+
+    article = await stage.start("ja")
+    stopped = await stage.work(article, replace(models_from(None), research=Interrupted(broken)))
+    assert stopped.error is not None
+    assert stopped.error.code == "unexpected"

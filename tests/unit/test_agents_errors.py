@@ -36,7 +36,7 @@ COMPLETION = {"id": "c", "object": "chat.completion", "created": 0, "model": "gp
         (404, "unknown_model", "127.0.0.1 answered 404 that it has no model gpt-4.1-mini"),
         (400, "model_rejected", "127.0.0.1 answered 400: no. Set another model"),
         (422, "model_rejected", "127.0.0.1 answered 422: no."),
-        (413, "model_rejected", "127.0.0.1 answered 413: no."),
+        (413, "request_too_long", "127.0.0.1 answered 413 that the request is longer than"),
         (429, "model_busy", "127.0.0.1 answered 429 (busy). Retry in a while"),
         (500, "model_busy", "Retry in a while"),
         (503, "model_busy", "Retry in a while"),

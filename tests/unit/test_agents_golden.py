@@ -103,8 +103,43 @@ async def test_the_request_is_the_one_that_was_read_and_approved(agent: str, exa
 
     async with scripted_host(answer) as (host, model):
         await run(example, desk_with(model))
-    body = next(body for body in host.requests if wanted(body) == shape)
+    approved(agent, example, next(body for body in host.requests if wanted(body) == shape))
+
+
+def approved(agent: str, example: Example, body: dict[str, Any]) -> None:
     golden = GOLDEN / f"{agent}.{example.language}.txt"
     if os.environ.get("REGENERATE_GOLDEN"):
         golden.write_text(readable(body), encoding="utf-8")
     assert readable(body) == golden.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("example", [english(), chinese()], ids=["en", "zh"])
+async def test_so_is_that_of_a_researcher_who_calls_tools_in_words(example: Example) -> None:
+    """The second request, with what the first one gave."""
+
+    def answer(body: dict[str, Any]) -> dict[str, Any]:
+        if "response_format" in body:
+            return said(json.dumps(dict(USUAL["return_findings"])))
+        if "tools" not in body and body["messages"][-1]["content"].startswith("<topic>"):
+            call = {"name": "knowledge_search", "arguments": {"queries": ["MD5", "密码"], "k": 10}}
+            return said(f"<tool_call>\n{json.dumps(call, ensure_ascii=False)}\n</tool_call>")
+        return said(REPORTS[example.language])  # with functions, as if it did not see them
+
+    async with scripted_host(answer) as (host, model):
+        await run_research(example, desk_with(model))
+    approved("researcher_in_words", example, [body for body in host.requests if "tools" not in body][1])
+
+
+@pytest.mark.parametrize("example", [english(), chinese()], ids=["en", "zh"])
+async def test_so_is_that_of_the_one_who_puts_words_into_a_shape(example: Example) -> None:
+    def answer(body: dict[str, Any]) -> dict[str, Any]:
+        if "shape" in body["messages"][0]["content"].partition("\n")[0]:
+            return said(json.dumps(dict(USUAL["return_section"])))
+        if wanted(body) == "return_section":
+            return said(example.draft.sections[0].content)
+        return said(json.dumps(dict(USUAL[wanted(body)])))
+
+    async with scripted_host(answer) as (host, model):
+        await run_writer(example, desk_with(model))
+    shaping = [body for body in host.requests if "<answer>" in body["messages"][-1]["content"]]
+    approved("shaper", example, shaping[0])

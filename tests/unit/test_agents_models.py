@@ -22,7 +22,8 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from agents.errors import AgentError
 from agents.models import models_from
-from agents.patience import NotAnAnswer, Patience, PatientModel
+from agents.patience import NotAnAnswer, Patience, PatientModel, Tries
+from agents.turns import Turns, address_of, turns_at
 
 AT_ONCE = Patience(first_wait=0.001)
 
@@ -243,22 +244,115 @@ async def test_all_tries_together_are_bounded() -> None:
         raise AssertionError
 
     model = PatientModel(FunctionModel(never), Patience(total=0.01))
-    with pytest.raises(ModelRequestTimeout):
-        await model.request([ModelRequest(parts=[])], None, ModelRequestParameters())
+    async with asyncio.timeout(20):
+        with pytest.raises(ModelRequestTimeout):
+            await model.request([ModelRequest(parts=[])], None, ModelRequestParameters())
 
 
-async def test_waits_grow_and_follow_what_the_host_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    waits: list[float] = []
+def test_waits_grow_and_follow_what_the_host_asks_for() -> None:
+    tries = Tries(Patience(first_wait=8))
+    for low in (4, 8, 16):
+        assert low <= tries.wait_after(http(500)) <= 2 * low
+    assert 60 < Tries(Patience()).wait_after(http(429, retry_after="60")) <= 61
+    assert 0.25 < Tries(Patience()).wait_after(http(429, retry_after_ms="250")) <= 1.25
 
-    async def sleep(seconds: float) -> None:
-        waits.append(seconds)
 
-    monkeypatch.setattr("agents.patience.asyncio.sleep", sleep)
-    assert await asked(Host(http(500), http(500), http(500), "ok"), Patience(first_wait=8)) == "ok"
-    assert [low <= wait <= 2 * low for low, wait in zip([4, 8, 16], waits, strict=True)] == [True] * 3
-    waits.clear()
-    assert await asked(Host(http(429, retry_after="60"), "ok"), Patience(first_wait=1)) == "ok"
-    assert 60 < waits[0] <= 61
-    waits.clear()
-    assert await asked(Host(http(429, retry_after_ms="250"), "ok"), Patience(first_wait=1)) == "ok"
-    assert 0.25 < waits[0] <= 1.25
+@pytest.mark.parametrize("said", ["-5", "nan", "inf", "soon", "いつか", "1e3", "Mon, 99 Nov 2026", ""])
+def test_a_retry_after_that_says_nothing_is_none(said: str) -> None:
+    assert 0.5 <= Tries(Patience()).wait_after(http(429, retry_after=said)) <= 1
+
+
+class OneAtATime:
+    """Calls of a host that takes one at a time. Each step of a name is what it gets when it is asked."""
+
+    def __init__(self, patience: Patience = AT_ONCE, **steps: list[Step]) -> None:
+        self.asked: list[str] = []
+        self.refused = asyncio.Event()
+        self._turns = Turns(1)
+        self._patience = patience
+        self._steps = {name: list(given) for name, given in steps.items()}
+
+    async def call(self, name: str) -> str:
+        async def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+            self.asked.append(name)
+            await asyncio.sleep(0)
+            step = self._steps[name].pop(0)
+            if isinstance(step, Exception):
+                self.refused.set()
+                raise step
+            return ModelResponse(parts=[TextPart(step)])
+
+        model = PatientModel(FunctionModel(answer), self._patience, self._turns)
+        async with asyncio.timeout(20):
+            response = await model.request([ModelRequest(parts=[])], None, ModelRequestParameters())
+        return "".join(part.content for part in response.parts if isinstance(part, TextPart))
+
+
+async def test_who_was_told_to_wait_goes_first_and_who_failed_queues_again() -> None:
+    told = OneAtATime(one=[http(429, retry_after_ms="20"), "一"], two=["二"])
+    assert await asyncio.gather(*map(told.call, ["one", "two"])) == ["一", "二"]
+    assert told.asked == ["one", "one", "two"]
+    failed = OneAtATime(one=[http(500), "一"], two=["二"])
+    assert await asyncio.gather(*map(failed.call, ["one", "two"])) == ["一", "二"]
+    assert failed.asked == ["one", "two", "one"]
+
+
+async def test_the_wait_between_tries_holds_no_place() -> None:
+    host = OneAtATime(Patience(first_wait=30), one=[http(503), "never"], two=["はい"])
+    one = asyncio.create_task(host.call("one"))
+    assert await asyncio.wait_for(host.call("two"), timeout=20) == "はい"
+    one.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await one
+    assert host.asked == ["one", "two"]
+
+
+async def test_a_call_cancelled_while_its_host_wants_none_gives_its_place_back() -> None:
+    host = OneAtATime(one=[http(429, retry_after_ms="50"), "never"], two=["好"])
+    one = asyncio.create_task(host.call("one"))
+    await host.refused.wait()
+    one.cancel()
+    assert await asyncio.wait_for(host.call("two"), timeout=20) == "好"
+
+
+async def test_time_is_counted_from_the_turn_and_is_up_within_it() -> None:
+    async def never(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    turns = Turns(1)
+    slow = PatientModel(FunctionModel(never), Patience(total=0.1), turns)
+    calls = [slow.request([ModelRequest(parts=[])], None, ModelRequestParameters()) for _ in range(3)]
+    started = asyncio.get_running_loop().time()
+    async with asyncio.timeout(20):
+        ended = await asyncio.gather(*calls, return_exceptions=True)
+    assert [type(error) for error in ended] == [ModelRequestTimeout] * 3
+    assert asyncio.get_running_loop().time() - started >= 0.29  # one after the other, each with its own time
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "address", "at_once"),
+    [
+        ("openai-chat:gpt-4.1-mini", "OPENAI_BASE_URL", "https://api.openai.com/v1", 8),
+        ("openai-chat:qwen3", "OPENAI_BASE_URL", "http://127.0.0.1:8080/v1", 4),
+        ("openai-chat:qwen3", "OPENAI_BASE_URL", "http://[::1]:8080/v1", 4),
+        ("openai-chat:qwen3", "OPENAI_BASE_URL", "http://localhost:8080/v1", 4),
+        ("ollama:qwen3", "OLLAMA_BASE_URL", "http://localhost:11434/v1", 4),
+        ("vllm:qwen3", "VLLM_BASE_URL", "http://localhost:8000/v1", 8),
+        ("openai-chat:qwen3", "OPENAI_BASE_URL", "http://模型.example:8080/v1", 8),
+    ],
+)
+async def test_a_host_is_asked_as_much_at_once_as_such_a_host_takes(
+    name: str, setting: str, address: str, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv(setting, address)
+    model = models_from(name).writer
+    assert turns_at(model).at_once == at_once
+
+
+def test_a_password_in_an_address_is_not_part_of_the_name_of_its_host(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://user:geheim@LLM.example:8080/v1")
+    assert address_of(models_from("openai-chat:qwen3").writer) == "llm.example:8080"

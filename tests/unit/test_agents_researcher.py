@@ -4,17 +4,19 @@ The desk's search has no database here: each search fails, which the model is to
 comes from the round before.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from agents.contracts import ResearchResult
 from agents.errors import AgentError
 from agents.researcher import research
+from knowledge.model_record import Conduct
 from tests.unit.agent_runs import run_research
-from tests.unit.answers import FINDINGS, Scripted, refusals, request_text
+from tests.unit.answers import FINDINGS, REPORT, Scripted, request_text
 from tests.unit.password_article import Example, chinese, desk_with, english
 
 
@@ -69,7 +71,10 @@ async def test_what_was_found_before_is_not_found_twice() -> None:
     assert result.findings == english().research.findings
 
 
-@pytest.mark.parametrize("example", [english(), chinese()], ids=["en", "zh"])
+EXAMPLES = pytest.mark.parametrize("example", [english(), chinese()], ids=["en", "zh"])
+
+
+@EXAMPLES
 async def test_sources_keep_their_ids_and_stay_the_programs(example: Example) -> None:
     result = await formatted(example)
     assert result.sources == example.research.sources
@@ -103,7 +108,11 @@ async def test_a_report_cannot_close_its_tag() -> None:
 
 @pytest.mark.parametrize(
     ("reports", "fine"),
-    [(["From memory: MD5 is fast.", "REPORT"], True), (["凭记忆。", "記憶より。"], False)],
+    [
+        (["From memory: MD5 is fast.", "REPORT"], True),
+        # As functions twice, in words twice.
+        (["凭记忆。", "凭记忆。", "記憶より。", "記憶より。"], False),
+    ],
 )
 async def test_a_report_without_a_search_is_asked_for_once_more(reports: list[str], fine: bool) -> None:
     told: list[str] = []
@@ -131,39 +140,6 @@ async def test_a_report_without_a_search_is_asked_for_once_more(reports: list[st
     assert "You have not searched" in told[1]
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"queries": []},
-        {"queries": ["1", "2", "3", "4", "5"]},
-        {"queries": [""]},
-        {"queries": ["MD5"], "k": 11},
-        {"queries": ["MD5"], "k": 0},
-        {"queries": "MD5"},
-        {"queries": ["密" * 301]},
-        {"question": "ハッシュ"},
-    ],
-)
-async def test_invalid_arguments_go_back_to_the_model_and_not_into_the_search(
-    arguments: dict[str, Any],
-) -> None:
-    told: list[str] = []
-
-    async def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-        if info.output_tools:
-            return ModelResponse(parts=[ToolCallPart("return_findings", dict(FINDINGS))])
-        told.extend(refusals(messages[-1:]))
-        if len(messages) == 1:
-            return ModelResponse(parts=[ToolCallPart("knowledge_search", arguments)])
-        if len(messages) == 3:
-            return ModelResponse(parts=[ToolCallPart("knowledge_search", {"queries": ["MD5"]})])
-        return ModelResponse(parts=[TextPart("A report.")])
-
-    result = await run_research(english(), desk_with(FunctionModel(answer)))
-    assert len(told) == 1
-    assert result.searches == english().research.searches + 1
-
-
 async def test_a_fault_of_the_search_is_told_once_and_then_ends_the_run() -> None:
     told: list[str] = []
 
@@ -171,8 +147,10 @@ async def test_a_fault_of_the_search_is_told_once_and_then_ends_the_run() -> Non
         told.append(str(messages[-1].parts[-1]))
         return ModelResponse(parts=[ToolCallPart("knowledge_search", {"queries": ["MD5"]})])
 
-    with pytest.raises(Exception, match="pool is not initialized"):
+    with pytest.raises(AgentError, match="could not be searched") as failed:
         await run_research(english(), desk_with(FunctionModel(answer)))
+    assert failed.value.code == "search_failed"
+    assert "pool is not initialized" in str(failed.value.__cause__)
     assert len(told) == 2
     assert "'failed'" in told[1]
 
@@ -220,3 +198,86 @@ async def test_nothing_read_is_nothing_found() -> None:
     assert failed.value.code == "nothing_found"
     assert failed.value.facts == {"topic": "パスワード"}
     assert scripted.texts("return_findings") == []
+
+
+@EXAMPLES
+async def test_where_the_research_model_gives_no_report_the_fallback_researches_from_the_start(
+    example: Example,
+) -> None:
+    """As of a host that drops the tools of a request without a word."""
+    asked: list[int] = []
+
+    async def from_memory(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        if info.output_tools:
+            return ModelResponse(parts=[ToolCallPart("return_findings", dict(FINDINGS))])
+        asked.append(len(messages))
+        return ModelResponse(parts=[TextPart("凭记忆：MD5 很快。")])
+
+    fallback = Scripted()
+    desk = desk_with(FunctionModel(from_memory, model_name="m"))
+    desk = replace(desk, models=replace(desk.models, fallback=fallback.model))
+    await run_research(example, desk)
+    assert len(asked) == 4  # with functions, with the reason, with tools in words, with the reason
+    assert [len(info.function_tools) for info in fallback.infos] == [2, 2]
+    assert Conduct("m", "researcher", rescued=1) in desk.conducts
+
+
+async def test_where_the_fallback_gives_no_report_either_the_first_failure_is_told() -> None:
+    def silent(name: str) -> FunctionModel:
+        return FunctionModel(lambda messages, info: ModelResponse([TextPart("記憶より。")]), model_name=name)
+
+    desk = desk_with(silent("m"))
+    desk = replace(desk, models=replace(desk.models, fallback=silent("b")))
+    with pytest.raises(AgentError, match=r"^m gave no usable answer for research:") as failed:
+        await run_research(english(), desk)
+    assert failed.value.code == "bad_answer"
+    assert desk.conducts == [Conduct("m", "researcher", failed=1)]
+
+
+@EXAMPLES
+async def test_a_call_that_a_model_wrote_into_its_text_is_carried_out(example: Example) -> None:
+    steps: list[str] = []
+
+    async def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        if info.output_tools:
+            return ModelResponse(parts=[ToolCallPart("return_findings", dict(FINDINGS))])
+        steps.append(str(messages[-1].parts[-1]))
+        call = '{"name": "read_source", "arguments": {"passage_id": "P999"}}'
+        made_up = "Findings\n[S1] (high) 凭记忆。"
+        search = '<tool_call>{"name": "knowledge_search", "arguments": {"queries": "密码"}}</tool_call>'
+        said = [f"{search}\n{made_up}", f"<tool_call>{call}</tool_call>", REPORT]
+        return ModelResponse(parts=[TextPart(said[len(steps) - 1])])
+
+    await run_research(example, desk_with(FunctionModel(answer)))
+    assert "tool_name='knowledge_search'" in steps[1]
+    assert "tool_name='read_source'" in steps[2]
+
+
+@EXAMPLES
+async def test_a_model_whose_host_drops_functions_is_told_of_its_tools_in_words(example: Example) -> None:
+    asked: list[list[ModelMessage]] = []
+
+    async def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        if info.output_tools:
+            return ModelResponse(parts=[ToolCallPart("return_findings", dict(FINDINGS))])
+        if info.function_tools:  # it does not see them
+            return ModelResponse(parts=[TextPart("記憶より。")])
+        asked.append(messages)
+        instructed.append(info.instructions or "")
+        return ModelResponse(parts=[TextPart(call if len(asked) == 1 else REPORT)])
+
+    call = '<tool_call>\n{"name": "knowledge_search", "arguments": {"queries": ["密码"]}}\n</tool_call>'
+    instructed: list[str] = []
+    await run_research(example, desk_with(FunctionModel(answer, model_name="m")))
+    [_, told] = asked
+    parts = [part for message in told for part in message.parts]
+    assert not any(isinstance(part, ToolCallPart | ToolReturnPart) for part in parts)
+    assert told[1].parts == [TextPart(call)]
+    assert '<result tool="knowledge_search">' in str(told[2].parts)
+    for words in (
+        "## knowledge_search",
+        "Search the team's knowledge base",
+        '"maxItems": 4',
+        "## read_source",
+    ):
+        assert words in instructed[0]

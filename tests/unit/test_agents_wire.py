@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agents.desk import Desk
+from agents.wire import FrontAnswer
 from tests.unit.agent_runs import run_analysis, run_research, run_review, run_revision, run_writer
 from tests.unit.answers import USUAL, Scripted
 from tests.unit.password_article import Example, desk_with, english
@@ -97,3 +98,18 @@ async def test_the_ranges_of_the_tools_stand_in_their_descriptions_too() -> None
     around = tools["read_source"].parameters_json_schema["properties"]
     assert "0 to 3" in around["before"]["description"]
     assert "0 to 3" in around["after"]["description"]
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (["密码", "x" * 41, "", 3, "パスワード"], ["密码", "パスワード"]),
+        ([f"tag {number}" for number in range(9)], [f"tag {number}" for number in range(8)]),
+        ("密码，哈希、Go", ["密码", "哈希", "Go"]),
+        (None, []),
+        ({"a": "b"}, []),
+    ],
+)
+def test_tags_that_cannot_be_used_are_left_out_and_cost_no_call(given: Any, kept: list[str]) -> None:
+    front = FrontAnswer.model_validate({"title": "T", "description": "D", "tags": given, "categories": []})
+    assert front.tags == kept

@@ -6,13 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from agents.contracts import DraftResult
-from agents.desk import AgentProgress, StandingRequest
+from agents.desk import AgentProgress, SectionInWork, StandingRequest
 from agents.errors import AgentError
 from agents.writer import revise_draft
-from tests.unit.agent_runs import run_revision, run_writer
-from tests.unit.answers import FRONT, PLAN, Scripted
+from tests.unit.agent_runs import run_review, run_revision, run_writer
+from tests.unit.answers import FRONT, PLAN, USUAL, Scripted
 from tests.unit.password_article import Example, chinese, desk_with, english
 
 
@@ -63,7 +65,9 @@ async def test_headings_come_from_the_outline_and_ids_from_the_text(example: Exa
         f"## {first}\n\nMD5 很快[S1]。\n\n## {second}\n\nMemory [S2].\n\n## {third}\n\nNothing was found."
     )
     assert draft.used_source_ids == ["S1", "S2"]
-    assert told[0] == AgentProgress(sections=3)
+    in_work = tuple(SectionInWork(*one) for one in enumerate((first, second, third), start=1))
+    assert told[0] == AgentProgress(sections=3, writing=in_work)
+    assert [one.sections_done + len(one.writing) for one in told] == [3, 3, 3, 3]
     assert told[-1] == AgentProgress(sections_done=3, sections=3)
 
 
@@ -283,3 +287,19 @@ async def test_code_with_tags_in_it_is_itself_again_in_the_draft() -> None:
     )
     draft = await run_writer(html, desk_with(scripted.model))
     assert draft.sections[1].content == "```html\n<p>x</p>\n```\n\n[S2]"
+
+
+@pytest.mark.parametrize("example", [english(), chinese()], ids=["en", "zh"])
+async def test_after_a_failed_draft_the_same_task_goes_on(example: Example) -> None:
+    """In Python 3.11 a task whose group has failed counts as being cancelled, and its next call was."""
+
+    def sorry(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        [tool] = info.output_tools
+        if tool.name == "return_section":
+            return ModelResponse([TextPart("Sorry.")])
+        return ModelResponse([ToolCallPart(tool.name, dict(USUAL[tool.name]))])
+
+    desk = desk_with(FunctionModel(sorry))
+    with pytest.raises(AgentError):
+        await run_writer(example, desk)
+    assert (await run_review(example, desk)).score == 90

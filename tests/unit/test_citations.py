@@ -31,6 +31,15 @@ FORMS = [
     ("二つ（S1と S2）。", ["S1", "S2"], "二つ[S1, S2]。"),
     ("| cell [S1] | (S2) |", ["S1", "S2"], "| cell [S1] | [S2] |"),
     ("**bold [S1]**", ["S1"], "**bold [S1]**"),
+    ("A range [S1-S3].", ["S1", "S2", "S3"], "A range [S1, S2, S3]."),
+    ("(S1–3), then [S9—S8; S2].", ["S1", "S2", "S3", "S8", "S9"], "[S1, S2, S3], then [S8, S9, S2]."),
+    ("范围【S1～S3】。", ["S1", "S2", "S3"], "范围[S1, S2, S3]。"),
+    ("範囲（Ｓ１〜３）。", ["S1", "S2", "S3"], "範囲[S1, S2, S3]。"),
+    ("Too long to be meant [S1-S900].", ["S1", "S900"], "Too long to be meant [S1, S900]."),
+    ("It is fast (Source: S1).", ["S1"], "It is fast [S1]."),
+    ("It is fast [sources S1, S2].", ["S1", "S2"], "It is fast [S1, S2]."),
+    ("它很快（来源：S1）。", ["S1"], "它很快[S1]。"),
+    ("速い（出典：S1、S2）。", ["S1", "S2"], "速い[S1, S2]。"),
 ]
 
 
@@ -55,7 +64,8 @@ def test_every_form_is_read_and_kept_in_one(text: str, ids: list[str], stored: s
         "the S1 and the S2",
         "[S0], [S], [S12345] and [XS1]",
         "[S1x], (S1 is better)",
-        "[SHA1] (S1-S3)",
+        "[SHA1] (S1-a) [S1-] [S1-S]",
+        "(open source: S1 chip)",
         "型号（S1型）与【S】",
         "（S1の場合）",
     ],

@@ -6,6 +6,8 @@ import pytest
 
 from bot.__main__ import parser
 from bot.settings import Settings
+from tests.misbehaviours import MISBEHAVIOURS
+from tests.research_misbehaviours import RESEARCH_MISBEHAVIOURS
 
 
 @pytest.fixture
@@ -59,3 +61,19 @@ def test_links_of_the_readme_lead_somewhere(readme: str, pytestconfig: pytest.Co
     for target in re.findall(r"\]\(([^)#]+)\)", readme):
         if not target.startswith("http"):
             assert (pytestconfig.rootpath / target).exists(), target
+
+
+@pytest.mark.parametrize(
+    ("table", "catalogue"),
+    [
+        ("misbehaviours", [one.name for one in MISBEHAVIOURS]),
+        ("research", [one.name for one in RESEARCH_MISBEHAVIOURS]),
+    ],
+)
+def test_the_tables_of_misbehaviours_are_those_of_the_catalogues(
+    table: str, catalogue: list[str], pytestconfig: pytest.Config
+) -> None:
+    """`python -m bench.models --write` writes them, and stops where one ends otherwise than expected."""
+    page = (pytestconfig.rootpath / "docs" / "models.md").read_text()
+    written = page.split(f"<!-- {table}: written by the command -->")[1].split("<!--")[0]
+    assert re.findall(r"^\| (.*?) \|", written, re.M)[2:] == catalogue

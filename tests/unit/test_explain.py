@@ -52,7 +52,7 @@ def test_missing_fields_are_named() -> None:
 def test_what_is_no_json_is_said_of_the_whole_answer() -> None:
     (line,) = told(ReviewAnswer, "抱歉，我无法回答。")
     assert line.startswith("The answer is not valid JSON: ")
-    assert line.endswith('got "抱歉，我无法回答。".')
+    assert "抱歉" not in line  # who said it knows it, and who is to copy it would have it twice
     (line,) = told(ReviewAnswer, "[1]")
     assert line == "The answer must be an object; got a list of 1."
 

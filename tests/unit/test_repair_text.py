@@ -161,6 +161,11 @@ SLIPS: dict[str, Slip] = {
     "with reasoning as a field": (lambda a, lang: {"reasoning": TEXTS[lang], **a}, {"extra_field"}, set()),
     "with a field that nobody asked for": (lambda a, _: {**a, "mood": [1]}, {"extra_field"}, set()),
     "twice the same": (lambda a, _: f"{as_json(a)}\n{as_json(a)}", {"chat"}, set()),
+    "an object for each field": (
+        lambda a, _: "\n".join(as_json({name: value}) for name, value in a.items()),
+        {"scattered"},
+        set(),
+    ),
     "with a brace too many": (lambda a, _: as_json(a) + "}", {"chat"}, set()),
     "after braces in a sentence": (
         lambda a, _: f"I filled {{name}} and [x, y]. {as_json(a)}",
@@ -263,6 +268,38 @@ def test_of_two_answers_the_one_that_can_be_used_is_taken() -> None:
     assert (came.value, came.repairs) == (json.loads(REVIEW), ("chat",))
 
 
+def test_a_template_in_front_of_an_answer_is_none() -> None:
+    for template in ('{"content": "…", "notes": "…"}', '{"content": "<Markdown>", "notes": ["string"]}'):
+        came = repair(f'{template}\n{{"content": "正文", "notes": ["鍵"]}}', SectionAnswer)
+        assert came.value == {"content": "正文", "notes": ["鍵"]}
+        assert came.repairs == ("chat",)
+
+
+@pytest.mark.parametrize("word", ["string", "String", "…", "...", "<正文>", "<本文>", "<your text here>"])
+def test_an_answer_of_template_words_alone_has_no_text(word: str) -> None:
+    came = repair({"content": word, "notes": [word]}, SectionAnswer)
+    assert isinstance(came.value, dict)
+    assert came.value["content"] == ""
+    assert "placeholder" in came.repairs
+
+
+@pytest.mark.parametrize("content", ["The word string is short: …", "字符串", "文字列", "a < b > c\n<br>"])
+def test_a_text_with_such_words_beside_others_stays(content: str) -> None:
+    for notes in ([], ["string"]):
+        raw = {"content": content, "notes": notes}
+        assert repair(raw, SectionAnswer).value is raw
+
+
+def test_fields_in_objects_of_their_own_are_one_answer_only_if_nothing_is_twice_or_missing() -> None:
+    lines = ['{"issues": []}', '{"decision": "approve"}', '{"score": 90}', '{"feedback": "良い。"}']
+    came = repair("\n".join(lines), ReviewAnswer)
+    assert came.repairs == ("scattered",)
+    assert ReviewAnswer.model_validate(came.value).feedback == "良い。"
+    for others in ([*lines, '{"score": 60}'], lines[:3], [*lines, '{"score": 60, "mood": "x"}']):
+        raw = "\n".join(others)
+        assert repair(raw, ReviewAnswer).value is raw
+
+
 def test_what_is_mended_in_part_names_what_was_mended() -> None:
     came = repair('```json\n{"Decision": "ship it", "score": "80"}\n```', ReviewAnswer)
     assert came.value == {"decision": "ship it", "score": 80, "issues": []}
@@ -315,6 +352,13 @@ def test_two_megabytes_of_anything_take_linear_time(raw: str) -> None:
     repair(raw, FindingsAnswer)
     looks_cut_off(raw)
     assert time.process_time() - started < 3
+
+
+@pytest.mark.parametrize("depth", [101, 1_000, 10_000])
+def test_an_answer_that_is_too_deep_to_be_written_again_is_left(depth: int) -> None:
+    raw = f'{{"summary": "要約", "gaps": [], "findings": {"[" * depth}1{"]" * depth},}}'
+    assert repair(raw, FindingsAnswer).value is raw
+    assert not looks_cut_off(raw)
 
 
 def test_deep_nesting_does_not_overflow() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
@@ -138,6 +139,7 @@ async def test_where_nobody_helps_the_answer_of_the_model_itself_is_kept(example
     with pytest.raises(AgentError, match=r"^m gave no usable answer for analysis") as failed:
         await run_analysis(example, desk)
     assert failed.value.facts["answer"] == "啊" * 4_000
+    assert "xceeded" not in str(failed.value)  # what was wrong, not how often it was asked
     # Nothing loops: three of its own, one to shape, three of the fallback.
     assert (len(analyst.asked), len(formatter.asked), len(fallback.asked)) == (3, 1, 3)
 
@@ -167,3 +169,41 @@ async def test_the_budget_ends_everything_at_once() -> None:
         await run_analysis(english(), desk)
     assert failed.value.code == "budget"
     assert formatter.asked == fallback.asked == []
+
+
+@EXAMPLES
+async def test_a_very_long_answer_does_not_go_back_whole(example: Example) -> None:
+    given: list[list[ModelMessage]] = []
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        given.append(messages)
+        long = {**ANALYSIS, "summary": "长" * 2_000_000}
+        return ModelResponse([ToolCallPart(info.output_tools[0].name, json.dumps(long))])
+
+    desk = desk_with(FunctionModel(answer, model_name="m"))
+    with pytest.raises(AgentError) as failed:
+        await run_analysis(example, desk)
+    assert len(given) == 3  # and nobody is asked to put it into a shape
+    assert all(len(str(messages)) < 100_000 for messages in given)
+    assert failed.value.said.count("长") + failed.value.said.count("\\u957f") == 2_000_000
+
+
+@EXAMPLES
+async def test_where_a_bad_answer_leaves_no_room_to_ask_again_the_evidence_is_not_to_blame(
+    example: Example,
+) -> None:
+    asked: list[str] = []
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        asked.append(str(messages))
+        if len(messages) > 1:
+            raise ModelHTTPError(400, "m", {"message": "This model's maximum context length is 8192 tokens."})
+        return ModelResponse([TextPart("申し訳ありません。")])
+
+    fallback = Scripted("b", dict(ANALYSIS))
+    desk = desk_with(FunctionModel(answer, model_name="m"))
+    desk = replace(desk, models=replace(desk.models, formatter=fallback.model, fallback=fallback.model))
+    assert len((await run_analysis(example, desk)).outline) == 3
+    assert len(asked) == 2
+    assert desk.trimmed == []
+    assert "申し訳ありません。" in fallback.asked[0]  # what was said is kept, and put into a shape
