@@ -25,6 +25,7 @@ from bot.local_slack.plain_text import plain_text
 from bot.local_slack.server import LocalSlack
 from bot.local_slack.workspace import Channel, Message
 from bot.manifest import bot_events, bot_scopes
+from bot.sender import Pace
 from bot.settings import Settings, default_home
 from bot.texts import say_plain
 from knowledge.article import Article, Status
@@ -51,6 +52,8 @@ APPROVE: dict[Language, str] = {"en": "approve", "zh": "通过", "ja": "承認"}
 
 GATES = frozenset({Status.AWAITING_OUTLINE, Status.AWAITING_APPROVAL})
 ENDS = frozenset({Status.PUBLISHED, Status.CANCELLED, Status.FAILED})
+
+PACE = Pace(20, 1)  # the local Slack takes what comes, and nobody wants to wait for a demo
 
 # For one step; real models take minutes.
 PATIENCE_SECONDS = 900.0
@@ -114,7 +117,7 @@ async def run_demo(topic: str, *, scripted: bool, knowledge: Path | None, model:
             if not await _fill(known, knowledge or SAMPLE):
                 return 1
             ready = asyncio.Event()
-            bot = asyncio.create_task(app.serve(settings, known, worker=True, ready=ready.set))
+            bot = asyncio.create_task(app.serve(settings, known, worker=True, ready=ready.set, pace=PACE))
             try:
                 await _while_running(bot, ready.wait())
                 article = await _while_running(bot, _play(stage, topic, scripted=scripted))

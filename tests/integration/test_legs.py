@@ -184,7 +184,8 @@ async def test_a_leg_that_never_ends_is_stopped_and_keeps_what_was_made_before(
     article = await stage.start(language)
     outlining = await stage.work(article)
     model = Interrupted(asyncio.Event().wait)
-    stopped = await stage.work(outlining, replace(models_from(None), analysis=model), longest=0.2)
+    async with asyncio.timeout(20):
+        stopped = await stage.work(outlining, replace(models_from(None), analysis=model), longest=0.2)
     assert (stopped.status, stopped.research) == (Status.FAILED, outlining.research)
     assert stopped.error is not None
     assert (stopped.error.leg, stopped.error.code) == (Status.OUTLINING, "leg_timeout")
