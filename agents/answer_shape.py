@@ -1,7 +1,7 @@
 """What the fields of an answer want, read from its Pydantic schema, and what could be meant for them."""
 
 import types
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
 from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin
@@ -26,6 +26,7 @@ class Shape:
     top: float | None = None  # the highest number
     longest: int | None = None  # characters of a text
     ids: bool = False
+    markdown: bool = False
 
     @property
     def text(self) -> bool:
@@ -36,7 +37,10 @@ class Shape:
 def shapes(schema: type[BaseModel]) -> dict[str, Shape]:
     """The shape of each field, by its name."""
     return {
-        name: _shape(field.annotation, field.metadata, ids=name in _SOURCE_IDS)
+        name: replace(
+            _shape(field.annotation, field.metadata, ids=name in _SOURCE_IDS),
+            markdown=(field.description or "").startswith("Markdown"),
+        )
         for name, field in schema.model_fields.items()
     }
 
@@ -103,6 +107,23 @@ def renamed(value: dict[str, Any], schema: type[BaseModel]) -> dict[str, str]:
         names, targets = [name for name, _ in left], [field for _, field in left]
         found |= {n: f for n, f in left if names.count(n) == 1 and targets.count(f) == 1}
     return found
+
+
+def complete(value: dict[str, Any], schema: type[BaseModel], *, plainly: bool) -> bool:
+    """Whether all that is required is there, but for what may be null. `plainly`: under its own names."""
+    names = renamed(value, schema)
+    if plainly:
+        names = {name: field for name, field in names.items() if folded(name) == folded(field)}
+    there = {names.get(name, name) for name in value}
+    return all(
+        name in there or shape.nullable or not schema.model_fields[name].is_required()
+        for name, shape in shapes(schema).items()
+    )
+
+
+def decides(schema: type[BaseModel]) -> bool:
+    """Whether an answer is a choice, with reasons for it."""
+    return any(shape.choices and not shape.nullable for shape in shapes(schema).values())
 
 
 def could_be(value: Any, shape: Shape) -> bool:

@@ -32,6 +32,7 @@ DepsT = TypeVar("DepsT")
 OutputT = TypeVar("OutputT")
 
 RETRIES = 2  # of an answer that broke a rule; every failed answer stays in the history and is paid again
+_WHOLE = frozenset({"", "stop", "eos", "eos_token", "end_turn", "stop_sequence", "completed", "finish"})
 _LONGEST_PROBLEM = 600  # characters
 LONGEST_ANSWER = 4_000  # characters of an unusable answer that are kept
 
@@ -85,10 +86,20 @@ async def ask(
             failed = failure(model, error)
             failed.said = _last_answer(messages)
             raise failed from None  # it may hold the key, see there
-        if isinstance(result.output, str) and result.response.finish_reason == "length":
+        if isinstance(result.output, str) and not _is_whole(result.response):
             # Text that ends in mid-sentence is a report without its last findings.
+            if result.response.finish_reason == "content_filter":
+                raise _unusable("model_declined", model, step, "it was stopped by a filter", messages)
             raise _cut_off(model, step, messages)
     return result.output
+
+
+def _is_whole(response: ModelResponse) -> bool:
+    """Whether a text ended because its model had said all: by PydanticAI's word, else by the host's."""
+    if response.finish_reason is not None:
+        return response.finish_reason in ("stop", "tool_call")
+    reason = str((response.provider_details or {}).get("finish_reason") or "").lower()
+    return reason in _WHOLE
 
 
 def _cut_off(model: Model, step: str, messages: list[ModelMessage]) -> AgentError:

@@ -27,7 +27,7 @@ def _sentence(error: Mapping[str, Any]) -> str:
         case "missing":
             return f"{path} is missing."
         case "extra_forbidden":
-            return f"{path} is not asked for: leave it out{got}."
+            return f"{path} is not asked for: leave it out, or put what it says where it belongs{got}."
         case "literal_error" | "enum":
             return f"{path} must be {context['expected']}{got}."
         case "string_too_long":

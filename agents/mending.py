@@ -17,6 +17,7 @@ from agents.explain import explain
 from agents.repair import looks_cut_off, repair
 
 _LONGEST_RETOLD = 20_000  # characters of an answer that goes back to its model with what is wrong with it
+_SEVERAL = "There were several answers, and they differ. Answer once, with everything in it."
 _TOO_MUCH = (
     "The answer was cut off: it is longer than you may write. Give the whole answer in far fewer words, with "
     "shorter texts and only the most important entries."
@@ -34,6 +35,7 @@ class Mending(AbstractCapability[Any]):
         self._tool = tool
         self._cut_off = False  # the last answer was, at the limit of what its model may write
         self._said_so = False
+        self._differ = False  # several calls gave answers, and not the same
 
     async def wrap_model_request(
         self,
@@ -45,14 +47,20 @@ class Mending(AbstractCapability[Any]):
         messages = [_without_long_answers(message) for message in request_context.messages]
         response = await handler(replace(request_context, messages=messages))
         self.requests += 1
-        self._cut_off = response.finish_reason == "length" and looks_cut_off(_said(response))
+        self._cut_off = response.finish_reason == "length" and looks_cut_off(_said(response), at_limit=True)
+        self._differ = len({arguments_of(call) for call in self._answers(response)}) > 1
         return self._in_the_form_asked_for(response)
 
     async def before_output_validate(
         self, ctx: RunContext[Any], *, output_context: OutputContext, output: str | dict[str, Any]
     ) -> str | dict[str, Any]:
+        if self._differ:
+            raise ModelRetry(_SEVERAL)
         mended = repair(output, self._schema)
         self.repaired += bool(mended.repairs)
+        if isinstance(mended.value, str) and not (said := mended.value.strip()).startswith("{"):
+            # PydanticAI would take the first fenced object of any text, also one that was no answer.
+            return said.replace("```", "~~~")
         return mended.value
 
     async def on_output_validate_error(
@@ -71,6 +79,11 @@ class Mending(AbstractCapability[Any]):
         if isinstance(error, ValidationError):
             raise ModelRetry(explain(error)) from error
         raise error
+
+    def _answers(self, response: ModelResponse) -> list[ToolCallPart]:
+        return [
+            part for part in response.parts if isinstance(part, ToolCallPart) and part.tool_name == self._tool
+        ]
 
     def _in_the_form_asked_for(self, response: ModelResponse) -> ModelResponse:
         """An answer that came as text and not as a call, as another call, or the other way round."""

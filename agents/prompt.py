@@ -2,8 +2,9 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 
 from agents.citations import unlinked
@@ -23,8 +24,12 @@ TAGS = frozenset(
 )
 _NAMES: dict[Language, str] = {"en": "English", "zh": "Chinese (Simplified)", "ja": "Japanese"}
 
-_OPENER = re.compile("[<\ufe64\uff1c]")  # `<` and what NFKC makes `<`
+# `<` and what NFKC makes `<`, but before an ASCII sign with which no tag begins: most stop here, soon.
+_OPENER = re.compile(r"[<\ufe64\uff1c](?![!-.0-@\[\]-`{-~])")
+_TAG_NAME = re.compile("|".join(sorted(TAGS)))
+_LONGEST_NAME = max(map(len, TAGS))
 _LOOK_AHEAD = 64  # characters behind a `<` in which a tag of ours would begin
+_SLASHES = ("/", "\\", "\u2215", "\u2044")
 _HARMLESS = "‹"
 _MADE_HARMLESS = re.compile(rf"{_HARMLESS}(?=\s*/|\s*(?:{'|'.join(sorted(TAGS))}))")
 
@@ -80,10 +85,15 @@ def _element(name: str, body: str, attributes: Mapping[str, str | int]) -> str:
 
 
 def _begins_tag(text: str, at: int) -> bool:
-    ahead = unicodedata.normalize("NFKC", text[at : at + _LOOK_AHEAD])
-    # Cf: zero-width characters, soft hyphens, marks of direction.
-    seen = "".join(c for c in ahead if not c.isspace() and unicodedata.category(c) not in ("Cf", "Cc", "Mn"))
-    if seen.startswith(("/", "\\", "\u2215", "\u2044")):
-        return True
-    name = re.match(r"[a-z]+", seen.casefold())
-    return name is not None and any(name[0].startswith(known) for known in TAGS)
+    ahead = text[at : at + _LOOK_AHEAD]
+    # One sign tells of most texts that no tag begins there, and takes a tenth of the time.
+    first = next((seen for char in ahead for seen in _seen(unicodedata.normalize("NFKC", char))), "")
+    if first not in _SLASHES and not (first.isascii() and first.isalpha()):
+        return False
+    plain = "".join(islice(_seen(unicodedata.normalize("NFKC", ahead)), _LONGEST_NAME))
+    return plain.startswith(_SLASHES) or _TAG_NAME.match(plain.casefold()) is not None
+
+
+def _seen(text: str) -> Iterator[str]:
+    """All but white space, zero-width characters, soft hyphens and marks of direction (Cf)."""
+    return (c for c in text if not c.isspace() and unicodedata.category(c) not in ("Cf", "Cc", "Mn"))

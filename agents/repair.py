@@ -12,18 +12,32 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from agents.answer_shape import Shape, could_be, is_model, only_text, recognised, renamed, shapes
-from agents.answer_text import answer_in_text, json_in_string, unfinished
+from agents.answer_shape import (
+    Shape,
+    complete,
+    could_be,
+    decides,
+    is_model,
+    only_text,
+    recognised,
+    renamed,
+    shapes,
+)
+from agents.answer_text import Wanted, answer_in_text, json_in_string, unfinished
 from agents.json_strings import whole_characters
 from agents.slips import (
     REMARKS,
     RepairName,
     choice_meant,
+    fills_in,
     folded,
+    is_of_wrapping,
     is_placeholder,
+    may_be_dropped,
     means_nothing,
     truth_of,
 )
+from agents.text_wrappings import bare_text, unfenced
 
 _DEEPEST = 4  # wrappings around an answer: {"function": {"arguments": "{…}"}} has three
 
@@ -62,9 +76,13 @@ def repair(raw: str | dict[str, Any], schema: type[BaseModel]) -> Repaired:
     return Repaired(raw if mended is None or not mender.repairs else mended, tuple(mender.repairs))
 
 
-def looks_cut_off(raw: str | dict[str, Any]) -> bool:
-    """Whether an answer ends inside an object, a list or its reasoning: it needs more room, not a repair."""
-    return isinstance(raw, str) and unfinished(raw)
+def looks_cut_off(raw: str | dict[str, Any], *, at_limit: bool = False) -> bool:
+    """Whether an answer ends inside an object, a list or its reasoning: it needs more room, not a repair.
+
+    `at_limit` says that its model could write no more: it then also ends too early in the midst of a sentence
+    behind an object.
+    """
+    return isinstance(raw, str) and unfinished(raw, at_limit=at_limit)
 
 
 def _wrapped(value: Any, schema: type[BaseModel]) -> tuple[dict[str, Any], list[RepairName]] | None:
@@ -84,11 +102,17 @@ def _children(value: Any, names: list[RepairName]) -> list[tuple[Any, list[Repai
         return [] if inside is None else [(inside[0], [*names, "double_encoded", *inside[1]])]
     if isinstance(value, list):
         return [(value[0], [*names, "wrapped"])] if len(value) == 1 else []
-    if isinstance(value, dict):
-        return [
-            (child, [*names, "wrapped"]) for child in value.values() if isinstance(child, str | dict | list)
-        ]
-    return []
+    if not isinstance(value, dict):
+        return []
+    # What stands beside the answer is dropped with the wrapping.
+    texts = [name for name, beside in value.items() if not is_of_wrapping(name, beside)]
+    if len(texts) > 1:
+        return []
+    return [
+        (child, [*names, "wrapped"])
+        for name, child in value.items()
+        if isinstance(child, str | dict | list) and texts in ([], [name])
+    ]
 
 
 class _Mender:
@@ -103,9 +127,7 @@ class _Mender:
         """None if there is no object in it, or more than one."""
         value: Any = raw
         if isinstance(raw, str):
-            found = answer_in_text(
-                raw, lambda each: _wrapped(each, schema) is not None, lambda each: _validates(each, schema)
-            )
+            found = answer_in_text(raw, _wanted(schema))
             if found is None:
                 return None
             value, names = found
@@ -116,7 +138,9 @@ class _Mender:
         if not isinstance(value, dict):
             return None
         mended = self._object(value, schema)
-        if not self._texts and self._placeholders:
+        if decides(schema) and self._is_template(mended, schema):
+            self._did("placeholder")
+        elif not self._texts and self._placeholders:
             self._blank = True
             mended = self._object(mended, schema)
             self._did("placeholder")
@@ -130,10 +154,29 @@ class _Mender:
         mended = {names.get(name, name): each for name, each in value.items()}
         if 2 * sum(name in fields for name in mended) >= len(fields):
             self._complete(mended, fields, drop=schema.model_config.get("extra") == "forbid")
+        self._inside_out(mended, fields)
         for name, shape in fields.items():
             if name in mended:
                 mended[name] = self._value(mended[name], shape)
         return mended
+
+    def _is_template(self, mended: dict[str, Any], schema: type[BaseModel]) -> bool:
+        """Takes from a decision what a template has in place of its texts: it is asked for then.
+
+        One that has no text at all loses the choice, too: nobody has made it.
+        """
+        filled = [
+            name
+            for name, shape in shapes(schema).items()
+            if isinstance(said := mended.get(name), str)
+            and (shape.text and not shape.nullable)
+            and fills_in(said, name, schema.model_fields[name].description)
+        ]
+        if not self._texts and self._placeholders:
+            filled += [name for name, shape in shapes(schema).items() if shape.choices and name in mended]
+        for name in filled:
+            del mended[name]
+        return bool(filled)
 
     def _complete(self, mended: dict[str, Any], fields: dict[str, Shape], *, drop: bool) -> None:
         """Adds what may be empty and drops what nobody asked for, unless the one could be the other."""
@@ -148,10 +191,24 @@ class _Mender:
             elif shape.base is list:
                 mended[name] = []
                 self._did("missing_list")
-        if unknown and drop and fields.keys() <= mended.keys():
-            for name in unknown:
+        idle = [name for name in unknown if may_be_dropped(name, mended[name])]
+        if idle and drop and fields.keys() <= mended.keys():
+            for name in idle:
                 del mended[name]
             self._did("extra_field")
+
+    def _inside_out(self, mended: dict[str, Any], fields: dict[str, Shape]) -> None:
+        """An answer whose text is the whole answer once more: `{"content": "{\\"content\\": …}"}`."""
+        for name in (name for name, shape in fields.items() if shape.text and not shape.ids):
+            for _ in range(_DEEPEST):
+                said = mended.get(name)
+                own = _own_object(said, name, fields) if isinstance(said, str) else None
+                if own is None or any(
+                    mended.get(one) and mended[one] != own[one] for one in own if one != name
+                ):
+                    break
+                mended.update(own)
+                self._did("double_encoded")
 
     def _value(self, value: Any, shape: Shape) -> Any:
         if shape.nullable:
@@ -263,6 +320,9 @@ class _Mender:
             value = self._with(next(iter(value.values())), "object_for_text")
         if shape.ids:
             return self._ids(value, 1)[0]
+        if isinstance(value, str):
+            value, names = bare_text(value, markdown=shape.markdown)
+            self._did(*names)
         if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1e15:
             return self._with(str(value), "number_for_text")
         if isinstance(value, str) and is_placeholder(value):
@@ -298,6 +358,29 @@ def _ids_named(entry: Any) -> list[str]:
         return []
     plain = unicodedata.normalize("NFKC", entry).casefold()
     return [f"S{int(digits)}" for digits in re.findall(r"\d+", plain)] if _IDS.fullmatch(plain) else []
+
+
+def _own_object(said: str, name: str, fields: dict[str, Shape]) -> dict[str, Any] | None:
+    """The object that a text is, in a fence or not, if it has only fields of the one around the text."""
+    inside = json_in_string(unfenced(said, ("", "json")) or said)
+    own = inside[0] if inside else None
+    if isinstance(own, dict) and isinstance(own.get(name), str) and own.keys() <= fields.keys():
+        return own
+    return None
+
+
+def _wanted(schema: type[BaseModel]) -> Wanted:
+    def complete_one(value: Any, *, plainly: bool) -> bool:
+        inside = _wrapped(value, schema)
+        return inside is not None and complete(inside[0], schema, plainly=plainly)
+
+    return Wanted(
+        recognised=lambda value: _wrapped(value, schema) is not None,
+        complete=lambda value: complete_one(value, plainly=False),
+        plainly=lambda value: complete_one(value, plainly=True),
+        valid=lambda value: _validates(value, schema),
+        decides=decides(schema),
+    )
 
 
 def _validates(value: Any, schema: type[BaseModel]) -> bool:

@@ -1,13 +1,14 @@
 """The research agent: searches, reads and reports; then a formatter makes findings of its report."""
 
 import logging
+import re
 from collections.abc import Sequence
 
 from pydantic_ai import Agent, ModelRetry, RunContext
 from pydantic_ai.models import Model
 
-from agents.call import RETRIES, ask
-from agents.contracts import Finding, ResearchResult
+from agents.call import LONGEST_ANSWER, RETRIES, ask
+from agents.contracts import Finding, ResearchResult, SourcePassage
 from agents.desk import Desk, Trimmed
 from agents.errors import FINAL, AgentError
 from agents.evidence import evidence
@@ -34,10 +35,20 @@ _researcher = Agent(
     tools=TOOLS,
     retries={"tools": RETRIES, "output": 1},
 )
-_FORMATTER: Stage[None, FindingsAnswer] = Stage(
-    "formatter", FindingsAnswer, "return_findings", lambda _, answer: []
-)
+_FINDING_LINE = re.compile(r"^\W{0,9}\[[SP]\d+\]", re.MULTILINE)
+_GAPS_LINE = re.compile(r"^\W{0,9}(?:gaps|缺口|空白|不足|ギャップ)\b", re.IGNORECASE | re.MULTILINE)
 
+
+def _left_out(report: str, answer: FindingsAnswer) -> list[str]:
+    lines = len(_FINDING_LINE.findall(report))
+    if lines < 2 or 2 * len(answer.findings) >= lines:
+        return []
+    return [f"The report has {lines} findings; {len(answer.findings)} were returned. Return each of them."]
+
+
+_FORMATTER = Stage("formatter", FindingsAnswer, "return_findings", _left_out)
+
+NO_QUOTE = "none of its quotes stands in what it has read"
 _NO_SUPPORT: dict[Language, str] = {
     "en": "No passage that was read says so word for word: {claim}",
     "zh": "读过的段落中没有这句话的原文依据：{claim}",
@@ -51,6 +62,11 @@ def _has_searched(ctx: RunContext[Reading], report: str) -> str:
         raise ModelRetry("You have not searched. Call knowledge_search first, then write the report.")
     if not report.strip():
         raise ModelRetry("The report is empty. Write it now, from what you have read.")
+    if not _FINDING_LINE.search(report) and not _GAPS_LINE.search(report):
+        raise ModelRetry(
+            "This is no report: it has no line for a finding, such as `[S1] (high) …`, and none under Gaps. "
+            "Call a tool, or write the report now."
+        )
     return report
 
 
@@ -83,13 +99,14 @@ async def research(
         _FORMATTER,
         lambda _: tag("report", report),
         model=desk.models.formatter,
-        deps=None,
+        deps=report,
         desk=desk,
         step="format",
     )
     result = _checked(topic, language, answer, reading, previous)
     if not result.findings:
-        raise _nothing_found(topic)
+        claims = answer.findings or _FINDING_LINE.search(report)
+        raise _made_up(report, desk) if claims else _nothing_found(topic)
     return result
 
 
@@ -121,6 +138,8 @@ async def _stood_in(
     except AgentError as failed:
         if failed.code in FINAL:
             raise
+        if desk.journal is not None:  # Retry asks it anew
+            await desk.journal.forget("research:fallback")
         return None
 
 
@@ -185,14 +204,14 @@ def _checked(
     findings = list(previous.findings) if previous else []
     gaps = [restored(gap) for gap in answer.gaps if gap.strip()]
     for claimed in answer.findings:
-        located = locate(claimed.quote, reading.of_source(claimed.source_id))
+        located = locate(claimed.quote, _meant(claimed.source_id, reading))
         claim = restored(claimed.claim.strip())
         if located is None or not claim:
             gaps.append(_NO_SUPPORT[language].format(claim=claim or claimed.quote))
             continue
         finding = Finding(
             claim=claim,
-            source_id=claimed.source_id,
+            source_id=located.passage.source_id,
             confidence=claimed.confidence,
             quote=located.quote,
             chunk_id=located.passage.chunk_id,
@@ -208,6 +227,26 @@ def _checked(
         summary=restored(answer.summary.strip()),
         passages=[passage for passage in reading.passages.values() if passage.source_id in used],
         searches=reading.searches_before + reading.searches,
+    )
+
+
+def _meant(named: str, reading: Reading) -> list[SourcePassage]:
+    """The passages in which a quote may stand: of the source that is named, or whose passage is (`P16`).
+
+    With an id that there is not all of them: where a quote stands is known, whoever misnamed it.
+    """
+    if re.fullmatch(r"P\d{1,12}", named) and (passage := reading.passages.get(int(named[1:]))):
+        return reading.of_source(passage.source_id)
+    return reading.of_source(named) or list(reading.passages.values())
+
+
+def _made_up(report: str, desk: Desk) -> AgentError:
+    model = desk.models.research.model_name
+    return AgentError(
+        "bad_answer",
+        f"{model} gave no usable answer for research: {NO_QUOTE}. Retry, or set another model.",
+        {"model": model, "step": "research", "problem": NO_QUOTE, "answer": report[:LONGEST_ANSWER]},
+        said=report,
     )
 
 

@@ -31,9 +31,16 @@ def _broken_rules(_: None, answer: ReviewAnswer) -> list[str]:
     return []
 
 
-# A decision is a reviewer's: none is made of words that name none.
-_DECISION = r"(?i)decision\W{1,6}(approve|revise|research)\b"
-_REVIEWER = Stage("reviewer", ReviewAnswer, "return_review", _broken_rules, shapeable=_DECISION)
+_DECISION = re.compile(r"decision\W{1,8}(approve|revise|research)\b(?!\s*[,/|]|\s+or\b)", re.IGNORECASE)
+
+
+def _decided(said: str, answer: ReviewAnswer | None) -> bool:
+    """A decision is a reviewer's: none is made of words that name none, or more than one."""
+    named = {word.lower() for word in _DECISION.findall(said)}
+    return len(named) == 1 and (answer is None or answer.decision in named)
+
+
+_REVIEWER = Stage("reviewer", ReviewAnswer, "return_review", _broken_rules, agrees=_decided)
 
 
 async def review(

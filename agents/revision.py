@@ -216,7 +216,7 @@ def _planned(
     source_ids = {
         *answer.source_ids,
         *(origin.source_ids if origin else []),
-        *(cited_ids(before.content) if before else []),
+        *(cited_ids(before.content, draft.used_source_ids) if before else []),
     }
     change = None if answer.change is None else restored(answer.change.strip()) or None
     return PlannedSection(

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 RepairName = Literal[
     "thinking",
@@ -26,6 +26,9 @@ RepairName = Literal[
     "bad_escape",
     "broken_character",
     "double_encoded",
+    "escaped_text",
+    "fenced_text",
+    "end_mark",
     "wrapped",
     "scattered",
     "placeholder",
@@ -67,11 +70,14 @@ REPAIRS: Mapping[RepairName, str] = {
     "bad_escape": r"A backslash that JSON does not know, such as \d or \': patterns, paths, apostrophes.",
     "broken_character": "Half of a surrogate pair: an emoji was cut by the tokenizer.",
     "double_encoded": "JSON in a string: some models and gateways encode arguments twice.",
+    "escaped_text": r"Line breaks or letters of a text were escaped twice: readers would see \n and \u5feb.",
+    "fenced_text": "A whole text in Markdown stood in a fence, and would be shown as code.",
+    "end_mark": "A text ended with what ends a model's turn, such as <|im_end|>: its host let it pass.",
     "wrapped": "It stood under a key such as result, arguments, 1 or the tool's name, or in a list of one.",
     "scattered": "Each field came in an object of its own, one below the other: JSON Lines.",
-    "placeholder": "Words of a template, such as string or …, for each text: there is none then.",
+    "placeholder": "Words of a template, such as string or …, for each text, or with a decision: none.",
     "renamed": "A field had another name or spelling, such as evidenceGaps for missing_evidence.",
-    "extra_field": "Fields that nobody asked for, while nothing was missing that they could stand for.",
+    "extra_field": "Remarks, numbers and labels that nobody asked for, and that stand for nothing missing.",
     "missing_null": "A field that may be null was left out: models omit what is empty.",
     "missing_list": "A list was left out: models omit what is empty.",
     "null_for_list": "null for a list without entries.",
@@ -137,8 +143,13 @@ ALIASES: Mapping[str, frozenset[str]] = {
 # Names that say something about an answer and are never a field of one: dropped whatever is missing.
 REMARKS = frozenset(
     {"reasoning", "thinking", "thought", "thoughts", "explanation", "rationale", "reason"}
-    | {"type", "kind", "category", "id", "schema"}
+    | {"type", "kind", "category", "id", "schema", "purpose", "intent"}
 )
+# What stands beside `properties`, where an answer came in the form of its schema.
+_OF_A_SCHEMA = frozenset({"required", "defs", "definitions", "additionalproperties"})
+_LONGEST_LABEL = 40  # characters that may be dropped, half as many in Chinese: a word or two, no sentence
+_WIDE = re.compile(r"[\u3040-\u9fff\uac00-\ud7a3]")
+_SENTENCE = re.compile(r"[。！？\n]|[.!?](?:\s|$)|\[S?\d")  # its end, or a citation
 
 _CHOICE_WORDS: Mapping[str, str] = {
     word: choice
@@ -159,6 +170,7 @@ _NULL_WORDS = frozenset(
     | {"无", "無", "没有", "不适用", "無し", "なし", "該当なし", "特になし"}
 )
 _PLACEHOLDER = re.compile(r"string|str|\.{3}|<[^<>\n]{1,60}>", re.IGNORECASE)
+_TEMPLATE_WORDS = frozenset({"text", "yourtext", "placeholder", "文本", "字符串", "文字列", "テキスト"})
 _YES = frozenset(["true", "yes", "y", "1", "是", "真", "はい"])
 _NO = frozenset(["false", "no", "n", "0", "否", "假", "不是", "いいえ"])
 
@@ -198,6 +210,31 @@ def means_nothing(text: str) -> bool:
 def is_placeholder(text: str) -> bool:
     """Whether a text is what stands for one in a template: `string`, `…`, `<title>`."""
     return _PLACEHOLDER.fullmatch(_plain(text)) is not None
+
+
+def fills_in(text: str, field: str, description: str | None) -> bool:
+    """Whether a text is what a template has for a field: such a word, or what the schema says of the field.
+
+    For answers that decide: a text such as `文字列` may be meant elsewhere.
+    """
+    said = folded(text)
+    if is_placeholder(text) or said in _TEMPLATE_WORDS | {folded(field), f"your{folded(field)}"}:
+        return True
+    return said in ALIASES.get(field, ()) or (description is not None and text.strip() == description)
+
+
+def may_be_dropped(name: str, value: Any) -> bool:
+    """Whether a field that nobody asked for can go in silence: no text of any length is lost with it."""
+    if folded(name) in REMARKS or value is None or isinstance(value, int | float):
+        return True
+    if isinstance(value, str):
+        return not _SENTENCE.search(value) and len(value) + len(_WIDE.findall(value)) <= _LONGEST_LABEL
+    return not value
+
+
+def is_of_wrapping(name: str, value: Any) -> bool:
+    """The same of a field beside the one that holds the answer."""
+    return folded(name) in _OF_A_SCHEMA or may_be_dropped(name, value)
 
 
 def truth_of(text: str) -> bool | None:

@@ -1,5 +1,6 @@
 """A host's answer, held to what PydanticAI's types promise: the libraries take any JSON for it, unchecked."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pydantic import TypeAdapter
@@ -22,7 +23,26 @@ def sound(answer: ModelResponse) -> ModelResponse:
     name = answer.model_name if isinstance(answer.model_name, str) else None
     checked = replace(answer, usage=_believable(answer.usage), model_name=name)
     _ANSWER.validate_python(_ANSWER.dump_python(checked, warnings=False))
-    return replace(checked, parts=[_whole(part) for part in checked.parts])
+    return replace(checked, parts=_with_its_tags([_whole(part) for part in checked.parts]))
+
+
+def _with_its_tags(parts: Sequence[ModelResponsePart]) -> list[ModelResponsePart]:
+    """Texts whose `<think>` PydanticAI took out, though it did not stand first: an article may speak of it.
+
+    Thoughts that a host sends apart are named or signed.
+    """
+    whole: list[ModelResponsePart] = []
+    for part in parts:
+        last = whole[-1] if whole else None
+        if not isinstance(last, TextPart) or not isinstance(part, TextPart | ThinkingPart):
+            whole.append(part)
+        elif isinstance(part, TextPart):
+            whole[-1] = replace(last, content=last.content + part.content)
+        elif part.signature is None and part.id in (None, "content"):
+            whole[-1] = replace(last, content=f"{last.content}<think>{part.content}</think>")
+        else:
+            whole.append(part)
+    return whole
 
 
 def _whole(part: ModelResponsePart) -> ModelResponsePart:

@@ -4,7 +4,6 @@ docs/decisions/0012: repair, then at most two retries with what is wrong, then t
 fallback model, then an error that keeps what was said.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -22,6 +21,8 @@ from agents.fitting import LEAST_SHARE
 from agents.mending import Mending, mended_json
 from agents.models import abilities_for
 from agents.prompt import instructions, prompt, tag
+from agents.repair import looks_cut_off
+from agents.retold import adds_nothing
 from knowledge.model_record import Conduct
 
 DepsT = TypeVar("DepsT")
@@ -41,7 +42,8 @@ class Stage(Generic[DepsT, AnswerT]):
     answer: type[AnswerT]
     tool: str  # under which name it is returned
     broken_rules: Callable[[DepsT, AnswerT], Sequence[str]]
-    shapeable: str = ""  # a pattern: what the formatter must find in an answer, since it may not make it up
+    # Whether what was said can be put into shape (None), and whether a shaped answer agrees with it.
+    agrees: Callable[[str, AnswerT | None], bool] = lambda said, answer: True
     _agents: dict[tuple[str, Output, bool], Agent[DepsT, AnswerT]] = field(default_factory=dict)
 
     def agent(self, abilities: Abilities, *, instructed_by: str, retries: int) -> Agent[DepsT, AnswerT]:
@@ -175,12 +177,12 @@ async def _shaped(
     said = error.said
     if error.code != "bad_answer" or len(said) > _LONGEST_SHAPED or not _says_something(said):
         return None
-    if re.search(stage.shapeable, said) is None:
-        return None
+    if looks_cut_off(said) or not stage.agrees(said, None):
+        return None  # whoever closed or completed it would decide what it says
     if mended_json(said, stage.answer) is not None:
         return None  # its shape is right, so that it broke a rule: nothing for one who adds nothing
     request = prompt([tag("answer", said), tag("problem", error.facts.get("problem", ""))])
-    return await _stood_in(
+    answer = await _stood_in(
         stage,
         lambda _: request,
         model=desk.models.formatter,
@@ -190,6 +192,9 @@ async def _shaped(
         instructed_by="shaper",
         retries=0,
     )
+    if answer is None or not adds_nothing(answer, said) or not stage.agrees(said, answer):
+        return None
+    return answer
 
 
 async def _stood_in(
@@ -218,6 +223,8 @@ async def _stood_in(
     except AgentError as failed:
         if failed.code in FINAL:
             raise
+        if desk.journal is not None:  # Retry asks it anew
+            await desk.journal.forget(step)
         return None
 
 

@@ -18,7 +18,7 @@ from agents.errors import AgentError
 from agents.models import AbleModel, Models, abilities_for
 from agents.offline.model import OfflineModel
 from agents.patience import Patience
-from agents.researcher import research
+from agents.researcher import NO_QUOTE, research
 from agents.reviewer import review
 from agents.revision import plan_revision
 from agents.trial_example import Example, ExampleSearch, example
@@ -97,7 +97,8 @@ async def _searches(found: Example, desk: Desk) -> None:
     try:
         await research(found.topic, found.language, questions=[], previous=None, desk=desk)
     except AgentError as error:
-        if error.code not in ("nothing_found", "budget") or not desk.search.searches:
+        of_report = error.facts.get("step") == "format" or error.facts.get("problem") == NO_QUOTE
+        if not desk.search.searches or not (of_report or error.code in ("nothing_found", "budget")):
             raise
 
 
@@ -106,7 +107,7 @@ async def _formats(found: Example, desk: Desk) -> None:
     try:
         await research(found.topic, found.language, questions=[], previous=None, desk=desk)
     except AgentError as error:
-        if error.code != "nothing_found":
+        if error.facts.get("problem") != NO_QUOTE:
             raise
         name = desk.models.formatter.model_name
         raise AgentError(

@@ -2,10 +2,17 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from agents.citations import cited_ids, normalised, unknown_ids, without_citations, without_definitions
+from agents.citations import (
+    cited_ids,
+    normalised,
+    unknown_ids,
+    unread,
+    without_citations,
+    without_definitions,
+)
 from agents.contracts import AnalysisResult, DraftResult, DraftSection, ResearchResult, ReviewResult
 from agents.desk import AgentProgress, Desk, SectionInWork, StandingRequest
 from agents.errors import UNUSABLE, AgentError
@@ -44,9 +51,11 @@ def _broken_front(_: None, answer: FrontAnswer) -> list[str]:
 
 
 def _broken_section(rules: _SectionRules, answer: SectionAnswer) -> list[str]:
-    if unseen(_content(answer)):
+    if unseen(_content(answer, rules.allowed_ids)):
         return ["The section is empty. Write it; where evidence is missing, say what is missing."]
-    if unknown := unknown_ids(_content(answer), rules.allowed_ids):
+    if strange := unread(_content(answer, rules.allowed_ids)):
+        return [f"{strange[0]} is not read as a citation. Write ids alone into brackets: [S1], or [S1, S2]."]
+    if unknown := unknown_ids(_content(answer, rules.allowed_ids), rules.allowed_ids):
         allowed = ", ".join(sorted(rules.allowed_ids)) or "none: this section has no source"
         return [
             f"The section cites {', '.join(unknown)}, which is not in its evidence. Cite only {allowed}; "
@@ -127,19 +136,16 @@ async def _carried_out(article: _Article, plan: Revision, last: DraftResult | No
 
     new_front = last is None or plan.rewrite_title or len(plan.sections) < len(last.sections)
 
-    async def all_written() -> tuple[FrontAnswer | None, dict[int, SectionAnswer]]:
-        async with asyncio.TaskGroup() as group:
-            front = group.create_task(_front(article, plan, last)) if new_front else None
-            tasks = {at: group.create_task(written(at)) for at in to_write}
-        return front.result() if front else None, {at: task.result() for at, task in tasks.items()}
+    async def new_or_none() -> FrontAnswer | None:
+        return await _front(article, plan, last) if new_front else None
 
     tell()
-    try:
-        # A task of its own: in Python 3.11 one whose group failed counts as being cancelled ever after.
-        written_front, answers = await asyncio.create_task(all_written())
-    except ExceptionGroup as failed:
-        # One sentence is enough; the other calls were cancelled, so that they cost nothing more.
-        raise failed.exceptions[0] from None
+    front_task = asyncio.create_task(new_or_none())
+    tasks = {at: asyncio.create_task(written(at)) for at in to_write}
+    # All are waited for, also where one fails: they are paid for, and a journal keeps them for Retry.
+    await asyncio.gather(front_task, *tasks.values(), return_exceptions=True)
+    written_front = front_task.result()
+    answers = {at: task.result() for at, task in tasks.items()}
     sections = []
     notes = list(plan.notes)
     uncited = []
@@ -147,9 +153,9 @@ async def _carried_out(article: _Article, plan: Revision, last: DraftResult | No
         if section.kept:
             content = section.kept.content
         else:
-            content = _content(answers[at])
+            content = _content(answers[at], section.outline.source_ids)
             notes += answers[at].notes
-            cited = cited_ids(content)
+            cited = cited_ids(content, section.outline.source_ids)
             if unused := [known for known in section.outline.source_ids if known not in cited]:
                 uncited.append(f"{at + 1} ({', '.join(unused)})")
         sections.append(DraftSection(heading=section.outline.heading, content=content))
@@ -159,6 +165,7 @@ async def _carried_out(article: _Article, plan: Revision, last: DraftResult | No
     if new_front and written_front is None:
         notes.append(_NO_FRONT[article.language])
     front: FrontAnswer | DraftResult | None = written_front or last
+    known = {source.id for source in article.research.sources}
     return DraftResult(
         title=plain_heading(restored(front.title if front else article.topic)),
         description=" ".join(without_citations(restored(front.description if front else "")).split()),
@@ -167,7 +174,7 @@ async def _carried_out(article: _Article, plan: Revision, last: DraftResult | No
         sections=sections,
         content=content,
         used_source_ids=sorted(
-            {cited for section in sections for cited in cited_ids(section.content)},
+            {cited for section in sections for cited in cited_ids(section.content, known)},
             key=lambda source_id: int(source_id[1:]),
         ),
         notes=_each_once(notes),
@@ -245,8 +252,8 @@ async def _section(article: _Article, plan: Revision, at: int) -> SectionAnswer:
     )
 
 
-def _content(answer: SectionAnswer) -> str:
-    return normalised(without_headings(without_definitions(restored(answer.content))))
+def _content(answer: SectionAnswer, known: Collection[str]) -> str:
+    return normalised(without_headings(without_definitions(restored(answer.content))), known)
 
 
 def _each_once(lines: Iterable[str]) -> list[str]:

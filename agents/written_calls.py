@@ -6,8 +6,9 @@ gpt-oss between tokens of their own. To the program that looks like a report of 
 """
 
 import ast
+import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -22,10 +23,18 @@ from agents.lenient_json import read
 _MOST = 4  # calls in one reply
 _LONGEST = 3_000  # characters of one written as Python
 _BETWEEN = 80  # characters from the name of a tool to its arguments: tokens, a fence
-_PARAMETERS = re.compile(r"<parameter=(\w+)>\s*(.*?)\s*</parameter>", re.DOTALL)
+_REPORT = re.compile(r"^\W{0,9}(?:findings\b|\[[SP]\d+\])", re.IGNORECASE | re.MULTILINE)
+
+Tools = Mapping[str, Collection[str]]
+"""By the names of the tools, those of their arguments."""
 
 
-def written_calls(text: str, tools: Collection[str]) -> list[ToolCallPart]:
+def is_report(text: str) -> bool:
+    """Whether a text has the lines of a report: it may quote what looks like a call, from a document too."""
+    return _REPORT.search(text) is not None
+
+
+def written_calls(text: str, tools: Tools) -> list[ToolCallPart]:
     """The calls in a text, in order, at most 4; arguments as they were written. Linear in the text."""
     if not any(name in text for name in tools):
         return []
@@ -36,7 +45,7 @@ def written_calls(text: str, tools: Collection[str]) -> list[ToolCallPart]:
     ]
 
 
-def _as_objects(text: str, names: str, tools: Collection[str]) -> Iterator[tuple[int, str, dict[str, Any]]]:
+def _as_objects(text: str, names: str, tools: Tools) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """`{"name": …, "arguments": {…}}`, in a list or alone, or the arguments alone behind the tool's name."""
     before = re.compile(rf"\b({names})\b(?:(?!{names})[^{{}}()]){{0,{_BETWEEN}}}$")
     for piece in read(text).pieces:
@@ -45,11 +54,13 @@ def _as_objects(text: str, names: str, tools: Collection[str]) -> Iterator[tuple
                 continue
             if (call := _named(value, tools)) is not None:
                 yield piece.start, *call
-            elif named := before.search(text, max(0, piece.start - 2 * _BETWEEN), piece.start):
+                continue
+            named = before.search(text, max(0, piece.start - 2 * _BETWEEN), piece.start)
+            if named and value.keys() & {*tools[named[1]]}:
                 yield piece.start, named[1], value
 
 
-def _named(value: dict[str, Any], tools: Collection[str]) -> tuple[str, dict[str, Any]] | None:
+def _named(value: dict[str, Any], tools: Tools) -> tuple[str, dict[str, Any]] | None:
     inner = value.get("function")
     if isinstance(inner, dict):
         value = inner
@@ -66,8 +77,15 @@ def _named(value: dict[str, Any], tools: Collection[str]) -> tuple[str, dict[str
 
 def _as_tags(text: str, names: str) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """`<function=knowledge_search><parameter=queries>["…"]</parameter></function>`."""
-    for found in re.finditer(rf"<function=({names})>((?:(?!</function>).)*)", text, re.DOTALL):
-        if arguments := dict(_PARAMETERS.findall(found[2])):
+    for found in islice(re.finditer(rf"<function=({names})>", text), 2 * _MOST):
+        arguments = {}
+        inside = text[found.end() : found.end() + _LONGEST].partition("</function>")[0]
+        for parameter in inside.split("<parameter=")[1:]:
+            name, _, rest = parameter.partition(">")
+            value, closed, _ = rest.partition("</parameter>")
+            if closed:
+                arguments[name] = value.strip()
+        if arguments:
             yield found.start(), found[1], arguments
 
 
@@ -88,9 +106,11 @@ def _keywords(call: str) -> dict[str, Any]:
         parsed = ast.parse(call, mode="eval").body
         if not isinstance(parsed, ast.Call):
             return {}
-        return {str(one.arg): ast.literal_eval(one.value) for one in parsed.keywords}
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        arguments = {str(one.arg): ast.literal_eval(one.value) for one in parsed.keywords}
+        json.dumps(arguments, allow_nan=False, ensure_ascii=False).encode()  # else no wire could carry them
+    except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError):
         return {}
+    return arguments
 
 
 class WrittenCalls(AbstractCapability[Any]):
@@ -114,7 +134,13 @@ class WrittenCalls(AbstractCapability[Any]):
             self.seen = True
             return response
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
-        tools = [tool.name for tool in request_context.model_request_parameters.function_tools]
+        tools = {
+            tool.name: tool.parameters_json_schema.get("properties", {})
+            for tool in request_context.model_request_parameters.function_tools
+        }
+        # Before the first call a report is made up; later it may quote one, and is what was asked for.
+        if self.seen and is_report(text):
+            return response
         if not (calls := written_calls(text, tools)):
             return response
         self.seen = True

@@ -200,7 +200,7 @@ def _section_summaries(draft: DraftResult, previous: DraftResult | None) -> list
             SectionSummary(
                 heading=section.heading,
                 words=word_count(section.content),
-                source_ids=cited_ids(section.content),
+                source_ids=cited_ids(section.content, draft.used_source_ids),
                 added=added,
                 removed=removed,
             )

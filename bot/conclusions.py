@@ -53,7 +53,8 @@ def _to_be_made_anew(code: str, facts: Mapping[str, str]) -> str | None:
     """The step whose answers Retry must not get once more: they were no good, or there may be better."""
     if code in UNUSABLE:
         return facts.get("step", "")
-    return "" if code == "nothing_found" else None
+    # What an unforeseen fault comes of is not known, and it must not come again and again.
+    return "" if code in ("nothing_found", "unexpected") else None
 
 
 def outcome(notes: Sequence[str]) -> str:

@@ -68,7 +68,12 @@ class Journal:
     ) -> None:
         async with self._pool.acquire() as connection, connection.transaction():
             still = await connection.fetchval(
-                "update articles set usage = coalesce($3, usage) where id = $1 and moves = $2 returning id",
+                """
+                update articles set usage = case
+                    when (usage->>'requests')::integer > ($3::jsonb->>'requests')::integer then usage
+                    else coalesce($3, usage) end
+                where id = $1 and moves = $2 returning id
+                """,
                 self._article.id,
                 self._article.moves,
                 None if usage is None else dict(usage),
@@ -87,6 +92,12 @@ class Journal:
                 digest,
                 body,
             )
+
+    async def forget(self, step: str) -> None:
+        """What a step gave was no good, and must not be given again."""
+        self._entries = {key: entry for key, entry in self._entries.items() if key[0] != step}
+        async with self._pool.acquire() as connection:
+            await forget(connection, self._article.id, step)
 
 
 async def forget(connection: Connection, article_id: int, step: str = "") -> None:

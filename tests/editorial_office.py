@@ -65,7 +65,7 @@ class Office:
         in_words = not request.tools  # then a call is text, and so is what it gives
         results = re.findall(r"<result .*?>(.*?)</result>", request.text, re.S) if in_words else []
         results += [result.text for result in request.tool_results]
-        results = [result for result in results if '"passages"' in result]  # else it was called wrongly
+        results = [one for one in results if re.search('"passages"|"nothing_found"', one)]  # others are amiss
         if len(results) < self.searches:
             queries = elements(text, "question")[:4] or [one(text, "topic")]
             arguments = {"queries": queries, "k": 10}

@@ -13,6 +13,16 @@ CHAT = {
     "zh": ("以下是结果：\n\n", "\n\n如需修改{任何内容}，请告诉我 [S1]。"),
     "ja": ("以下のとおりです。\n\n", "\n\n{ご不明な点}があればお知らせください [S1]。"),
 }
+SPOKEN_OF = {
+    "en": ("If all was fine I would say ", " but section 2 is false."),
+    "zh": ("如果都没有问题，我会说", "，但是第 2 节是错的。"),
+    "ja": ("問題がなければ", "と答えますが、第2節は誤りです。"),
+}
+EXAMPLE = {
+    "en": 'Post it [S1]:\n\n```json\n{"channel": "C1", "text": "hello"}\n```\n\nThe bot answers.',
+    "zh": '这样发送 [S1]：\n\n```json\n{"channel": "C1", "text": "你好"}\n```\n\n机器人会回答。',
+    "ja": '次のように送る [S1]。\n\n```json\n{"channel": "C1", "text": "鍵"}\n```\n\nボットが答える。',
+}
 SORRY = {
     "en": "I'm sorry, but I can't help with that.",
     "zh": "抱歉，我无法完成这个请求。",

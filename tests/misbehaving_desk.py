@@ -105,7 +105,7 @@ class _Script:
         if stage_of(request) == "knowledge_search":
             if not request.tool_results:
                 return ToolCalls([Call("knowledge_search", {"queries": [SAID[self.case.language]]})])
-            return Text(SAID[self.case.language])
+            return Text(f"Findings\n[S1] (high) {SAID[self.case.language]}")
         self.shapings += _SHAPER in request.system
         self.fallbacks += _SHAPER not in request.system
         return _said(request, self.case.answer)

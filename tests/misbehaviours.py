@@ -17,6 +17,7 @@ from tests.misbehaving import (
     CHOICES,
     DECISIONS,
     EMPTY_LISTS,
+    EXAMPLE,
     FLAGS,
     LISTS,
     LISTS_OF_ONE,
@@ -25,6 +26,7 @@ from tests.misbehaving import (
     OBJECTS,
     OTHER_NAMES,
     SORRY,
+    SPOKEN_OF,
     TEXTS,
     WORDS,
     all_rules_broken,
@@ -96,6 +98,7 @@ REPAIRED = Harmless("repaired")
 ASKED_AGAIN = Fates(("asked again", 1), ("shaped", 3), 3)
 # The shape is right and a rule was broken, or there is nothing to put into one.
 NOT_SHAPED = Fates(("asked again", 1), ("fallback", 3), 2)
+NOT_HEARD = Fates(("asked again", 1), ("fallback", 4), 3)  # the formatter said more than was said
 CUT_OFF = Fates(("asked again", 1), ("fallback", 2), 1)  # it is told to be shorter, once
 NOT_ASKED_AGAIN = Fates(("fallback", 1), ("fallback", 1), 0)
 BY_THE_HOST = Fates(("host asked again", 1), ("fallback", 4), 3, by_host=True)
@@ -104,9 +107,15 @@ UNREADABLE = Fates(("fallback", 1), ("fallback", 1), 0, by_host=True)
 AS_TEXT: tuple[Output, ...] = ("native", "prompted")
 AS_CALL: tuple[Output, ...] = ("tool",)
 ANALYST: tuple[StageName, ...] = ("analyst",)
+SECTION: tuple[StageName, ...] = ("section",)
 PLANNER: tuple[StageName, ...] = ("planner",)
 REVIEWER: tuple[StageName, ...] = ("reviewer",)
 PLAIN_WORDS: Mapping[StageName, Fates | Harmless] = {"reviewer": NOT_SHAPED}  # no review is made of them
+
+
+def unsaid(*stages: StageName) -> Mapping[StageName, Fates | Harmless]:
+    """Where the formatter's answer says what was not said: it is not heard, and no review is made at all."""
+    return {**PLAIN_WORDS, **dict.fromkeys(stages, NOT_HEARD)}
 
 
 @dataclass(frozen=True)
@@ -151,7 +160,11 @@ AROUND = [
                  lambda c: f"{as_json(another(c))}\n\n{as_json(c.answer)}", ASKED_AGAIN),
     Misbehaviour("2 MB of words after it",
                  lambda c: said_by_host({"content": as_json(c.answer) + SORRY[c.language] * 60_000}),
-                 REPAIRED, ways=AS_TEXT),
+                 REPAIRED, ways=AS_TEXT, but=PLAIN_WORDS),  # so many may take a decision back
+    Misbehaviour("a sentence that speaks of the answer",
+                 lambda c: as_json(c.answer).join(SPOKEN_OF[c.language]), ASKED_AGAIN),
+    Misbehaviour("a text with JSON as an example", lambda c: EXAMPLE[c.language], ASKED_AGAIN,
+                 but=unsaid("analyst", "front", "section", "planner")),
 ]  # fmt: skip
 WRAPPED = [
     Misbehaviour("wrapped in a key", lambda c: {"result": c.answer}, REPAIRED),
@@ -163,6 +176,8 @@ WRAPPED = [
     Misbehaviour("a call in tags",
                  lambda c: f"<tool_call>{as_json({'name': c.tool, 'arguments': c.answer})}</tool_call>",
                  REPAIRED),
+    Misbehaviour("wrapped, with a text beside it",
+                 lambda c: {"result": c.answer, "more": SAID[c.language]}, ASKED_AGAIN),
     Misbehaviour("in the form of a schema", lambda c: {"type": "object", "properties": c.answer}, REPAIRED),
     Misbehaviour("a list of names and values",
                  lambda c: as_json([{"name": name, "value": one} for name, one in c.answer.items()]),
@@ -197,8 +212,8 @@ WRITTEN = [
                  lambda c: f'{{"{next(iter(c.answer))}": 0, {as_json(c.answer)[1:]}', AS_IT_WAS),
     Misbehaviour("10,000 brackets around it",
                  lambda c: "[" * 10_000 + as_json(c.answer) + "]" * 10_000, ASKED_AGAIN),
-    Misbehaviour("10,000 brackets in a field", deep, ASKED_AGAIN),
-    Misbehaviour("cut off, as if it were done", cut_off, ASKED_AGAIN, but=PLAIN_WORDS),
+    Misbehaviour("10,000 brackets in a field", deep, ASKED_AGAIN, but={"planner": NOT_HEARD}),
+    Misbehaviour("cut off, as if it were done", cut_off, NOT_SHAPED),
 ]  # fmt: skip
 NAMES = [
     Misbehaviour("camelCase names", lambda c: renamed(c.answer, camel), REPAIRED,
@@ -207,13 +222,15 @@ NAMES = [
     Misbehaviour("a field under another name",
                  lambda c: {OTHER_NAMES.get(name, name): one for name, one in c.answer.items()}, REPAIRED),
     Misbehaviour("a field too many", lambda c: {**c.answer, "language": c.language}, REPAIRED),
+    Misbehaviour("a text in a field too many", lambda c: {**c.answer, "more": SAID[c.language]}, ASKED_AGAIN),
     Misbehaviour("its reasons in a field", lambda c: {"reasoning": SAID[c.language], **c.answer}, REPAIRED),
     Misbehaviour("nulls left out", lambda c: without_nulls(c.answer), REPAIRED,
                  stages=("planner", "reviewer")),
     Misbehaviour("an empty list left out", without(EMPTY_LISTS), REPAIRED, stages=EMPTY_LISTS),
-    Misbehaviour("a text left out", without(TEXTS), ASKED_AGAIN, stages=TEXTS),
+    Misbehaviour("a text left out", without(TEXTS), ASKED_AGAIN, stages=TEXTS,
+                 but=dict.fromkeys(("front", "section"), NOT_HEARD)),
     Misbehaviour("other fields", lambda c: {"status": "ok", "message": SAID[c.language]}, ASKED_AGAIN,
-                 but=PLAIN_WORDS),
+                 but=unsaid("front", "section")),
 ]  # fmt: skip
 VALUES = [
     Misbehaviour("null for an empty list", set_field(EMPTY_LISTS, lambda c: None), REPAIRED,
@@ -232,7 +249,7 @@ VALUES = [
     Misbehaviour("an object for a text", set_field(TEXTS, lambda c: {"text": c.answer[TEXTS[c.stage]]}),
                  REPAIRED, stages=TEXTS),
     Misbehaviour("two texts for one", set_field(TEXTS, lambda c: [SAID[c.language]] * 2), ASKED_AGAIN,
-                 stages=TEXTS),
+                 stages=TEXTS, but={"section": NOT_HEARD}),
     Misbehaviour("a number as text", lambda c: first_changed(c, number="第1节"), REPAIRED,
                  stages=PLANNER),
     Misbehaviour('a score of "71"', with_score("71"), REPAIRED, stages=REVIEWER),
@@ -256,16 +273,31 @@ VALUES = [
                  lambda c: as_json(c.answer).replace('["S1"]', '"【S1】"').replace('"S1",', '"[S1]",'),
                  REPAIRED, stages=("formatter", "analyst")),
     Misbehaviour("a text over its bound", set_field(TEXTS, lambda c: SAID[c.language] * 400), ASKED_AGAIN,
-                 stages=TEXTS),
+                 stages=TEXTS, but={"section": NOT_HEARD}),
     Misbehaviour("10,000 entries", set_field(LISTS, lambda c: ["…"] * 10_000), ASKED_AGAIN,
-                 stages=("formatter", "analyst", "section", "planner", "reviewer")),  # too many tags are cut
+                 stages=("formatter", "analyst", "section", "planner", "reviewer"),  # too many tags are cut
+                 but={"planner": NOT_HEARD}),
+]  # fmt: skip
+CONTENTS = [
+    Misbehaviour("a section in a fence",
+                 lambda c: c.answer | {"content": f"```markdown\n{c.answer['content']}\n```"}, REPAIRED,
+                 stages=SECTION),
+    Misbehaviour("line breaks escaped twice",
+                 lambda c: each_text(lambda text: text.replace("\n", "\\n"))(c.answer), REPAIRED,
+                 stages=TEXTS),
+    Misbehaviour("the answer inside of its text",
+                 set_field(TEXTS, lambda c: as_json(c.answer)), REPAIRED, stages=TEXTS),
+    Misbehaviour("a mark of the end in its texts",
+                 set_field(TEXTS, lambda c: f"{c.answer[TEXTS[c.stage]]}<|im_end|>"), REPAIRED, stages=TEXTS),
 ]  # fmt: skip
 RULES = [
+    Misbehaviour("a decision with a word of the template for its reasons",
+                 lambda c: c.answer | {"feedback": "string"}, ASKED_AGAIN, stages=REVIEWER),
     Misbehaviour("a source that there is not", strange_source, NOT_SHAPED,
                  stages=("analyst", "section", "planner")),
     Misbehaviour("a word of the template for each text",
                  lambda c: each_text(lambda _: "string")(c.answer), NOT_SHAPED,
-                 but={**dict.fromkeys(CHOICES, ASKED_AGAIN), **PLAIN_WORDS}),
+                 but={**dict.fromkeys(CHOICES, ASKED_AGAIN), **unsaid("analyst")}),
     Misbehaviour("all rules broken, and once more", all_rules_broken,
                  Fates(("asked again", 2), ("fallback", 3), 2), times=2,
                  stages=("analyst", "front", "section", "planner", "reviewer")),
@@ -274,11 +306,13 @@ NO_JSON = [
     Misbehaviour("YAML", lambda c: yaml.safe_dump(c.answer, allow_unicode=True), ASKED_AGAIN),
     Misbehaviour("XML", lambda c: in_xml(c.answer), ASKED_AGAIN),
     Misbehaviour("Markdown", lambda c: in_markdown(c.answer), ASKED_AGAIN),
-    Misbehaviour("an excuse", lambda c: SORRY[c.language], ASKED_AGAIN, but=PLAIN_WORDS),
+    Misbehaviour("an excuse", lambda c: SORRY[c.language], ASKED_AGAIN,
+                 but=unsaid("analyst", "front", "section", "planner")),
     Misbehaviour("thoughts and nothing else", lambda c: f"<think>{SAID[c.language]}", ASKED_AGAIN,
-                 but=PLAIN_WORDS),
+                 but={**unsaid("front"), "analyst": NOT_SHAPED, "section": NOT_SHAPED},
+                 stages=("formatter", "analyst", "front", "section", "reviewer")),
     Misbehaviour("the schema sent back", lambda c: SCHEMAS[c.tool].model_json_schema(), ASKED_AGAIN,
-                 but=PLAIN_WORDS),
+                 but=unsaid("analyst", "front", "section", "planner")),
     Misbehaviour("nothing", lambda c: "", NOT_SHAPED),
     Misbehaviour("white space", lambda c: " \n\u3000\n", NOT_SHAPED),
     Misbehaviour("`{}`", lambda c: {}, NOT_SHAPED),
@@ -294,7 +328,7 @@ OTHERWISE = [
                  REPAIRED),
     Misbehaviour("a call of a tool that there is not",
                  lambda c: called("search", {"query": SAID[c.language]}), ASKED_AGAIN,
-                 but=PLAIN_WORDS),
+                 but=unsaid("front", "section")),
     Misbehaviour("the answer in two calls at once", lambda c: called(c.tool, c.answer, times=2), AS_IT_WAS,
                  ways=AS_CALL),
     Misbehaviour("two equal calls where text was due", lambda c: called(c.tool, c.answer, times=2), REPAIRED,
@@ -316,4 +350,4 @@ OTHERWISE = [
                  lambda c: Raw(200, said_by_host({"content": "@"}).body.replace(b"@", b"\xff\xfe")),
                  UNREADABLE),
 ]  # fmt: skip
-MISBEHAVIOURS = [*AROUND, *WRAPPED, *WRITTEN, *NAMES, *VALUES, *RULES, *NO_JSON, *OTHERWISE]
+MISBEHAVIOURS = [*AROUND, *WRAPPED, *WRITTEN, *NAMES, *VALUES, *CONTENTS, *RULES, *NO_JSON, *OTHERWISE]

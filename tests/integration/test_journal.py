@@ -233,3 +233,32 @@ async def test_while_the_database_is_away_an_answer_is_used_all_the_same(
     await pool.execute("alter table journal rename to journal_away")
     await journal.write("research", 0, "…", "[]")
     assert "is not kept" in caplog.text
+
+
+async def test_retry_asks_a_fallback_anew_that_gave_nothing_of_use(
+    stage: Stage, host: Host, pool: Pool
+) -> None:
+    fallback = models_from("openai-chat:gpt-4.1", patience=Patience(tries=1)).writer
+    models = replace(host.models, fallback=fallback)
+    outlining = await stage.work(await stage.start("zh"), models)
+
+    def spoilt(request: ChatRequest) -> Reply | None:
+        if stage_of(request) != "return_analysis":
+            return None
+        return Failure.server_error() if request.model == "gpt-4.1-mini" else Text("?", broken=True)
+
+    host.spoilt = spoilt
+    async with fallback:
+        failed = await stage.work(outlining, models)
+        assert failed.status is Status.FAILED
+        host.spoilt = lambda request: spoilt(request) if request.model == "gpt-4.1-mini" else None
+        again = await stage.work(await retried(stage, failed), models)
+    assert again.status is Status.AWAITING_OUTLINE
+
+
+async def test_of_two_workers_on_one_leg_the_account_never_goes_back(stage: Stage, pool: Pool) -> None:
+    article = await stage.start("ja")
+    ahead, behind = await stage.articles.journal(article), await stage.articles.journal(article)
+    await ahead.write("research", 0, "…", "[]", usage={**article.usage, "requests": 9})
+    await behind.write("research", 1, "…", "[]", usage={**article.usage, "requests": 1})
+    assert (await stage.now(article)).usage["requests"] == 9

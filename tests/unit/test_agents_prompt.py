@@ -1,6 +1,7 @@
 """Text of others stays inside its tag, whatever it tries."""
 
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -103,3 +104,12 @@ def test_every_prompt_says_that_material_gives_no_orders_and_confidence_is_no_pr
     assert re.search(r"not verification|does not mean (verified|that somebody has verified)", text)
     assert "language" in text
     assert "# Example" in text
+
+
+@pytest.mark.parametrize("sign", ["<|im_end|>", "<im_end>", "<", "< ", "<\u200b", "＜密钥", "<鍵", "</s>"])
+def test_half_a_megabyte_of_signs_takes_linear_time(sign: str) -> None:
+    """The processor's time; whoever read on to the end at each of them would need hours."""
+    text = sign * (500_000 // len(sign))
+    started = time.process_time()
+    harmless(text)
+    assert time.process_time() - started < 6

@@ -72,7 +72,7 @@ async def test_an_openai_host_is_asked_in_strict_mode(tool: str) -> None:
         if "response_format" in body:
             return {"content": json.dumps(USUAL[body["response_format"]["json_schema"]["name"]])}
         if body["messages"][-1]["role"] == "tool":
-            return {"content": "A report."}
+            return {"content": "Findings\nGaps\nNothing more."}
         return calls(("knowledge_search", {"queries": ["MD5"], "k": 5}))
 
     async with scripted_host(answer) as (host, model):

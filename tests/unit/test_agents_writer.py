@@ -291,7 +291,7 @@ async def test_code_with_tags_in_it_is_itself_again_in_the_draft() -> None:
 
 @pytest.mark.parametrize("example", [english(), chinese()], ids=["en", "zh"])
 async def test_after_a_failed_draft_the_same_task_goes_on(example: Example) -> None:
-    """In Python 3.11 a task whose group has failed counts as being cancelled, and its next call was."""
+    """As it did not with a TaskGroup: in Python 3.11 a task whose group has failed counts as cancelled."""
 
     def sorry(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         [tool] = info.output_tools

@@ -1,5 +1,7 @@
 """Citations are read in every form that people and models write, and kept in one."""
 
+import time
+
 import pytest
 
 from agents.citations import (
@@ -7,6 +9,7 @@ from agents.citations import (
     normalised,
     unknown_ids,
     unlinked,
+    unread,
     without_citations,
     without_definitions,
 )
@@ -37,6 +40,14 @@ FORMS = [
     ("範囲（Ｓ１〜３）。", ["S1", "S2", "S3"], "範囲[S1, S2, S3]。"),
     ("Too long to be meant [S1-S900].", ["S1", "S900"], "Too long to be meant [S1, S900]."),
     ("It is fast (Source: S1).", ["S1"], "It is fast [S1]."),
+    ("It is fast [S9, P12].", ["S9"], "It is fast [S9]."),
+    ("It is fast [S8; S7; and S9].", ["S8", "S7", "S9"], "It is fast [S8, S7, S9]."),
+    ("It is fast [S8 or S9].", ["S8", "S9"], "It is fast [S8, S9]."),
+    ("It is fast [see source S9, p. 3].", ["S9"], "It is fast [S9]."),
+    ("It is fast [**S9**] and [S09] {S9}.", ["S9"], "It is fast [S9] and [S9]."),
+    ("It is fast [\u200bS9] and [^S9], [S 9].", ["S9"], "It is fast [S9] and [S9], [S9]."),
+    ("它很快［参见S1，第3页］。", ["S1"], "它很快[S1]。"),
+    ("速い【出典：S1、3ページ】。", ["S1"], "速い[S1]。"),
     ("It is fast [sources S1, S2].", ["S1", "S2"], "It is fast [S1, S2]."),
     ("它很快（来源：S1）。", ["S1"], "它很快[S1]。"),
     ("速い（出典：S1、S2）。", ["S1", "S2"], "速い[S1, S2]。"),
@@ -64,7 +75,7 @@ def test_every_form_is_read_and_kept_in_one(text: str, ids: list[str], stored: s
         "the S1 and the S2",
         "[S0], [S], [S12345] and [XS1]",
         "[S1x], (S1 is better)",
-        "[SHA1] (S1-a) [S1-] [S1-S]",
+        "[SHA1] (S1-a) [S1-S]",
         "(open source: S1 chip)",
         "型号（S1型）与【S】",
         "（S1の場合）",
@@ -131,3 +142,48 @@ def test_unknown_ids_are_named_once() -> None:
 )
 def test_a_text_without_its_citations_reads_on(text: str, bare: str) -> None:
     assert without_citations(text) == bare
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (
+            "Put it into Simple Storage Service (S3), see (S1).",
+            "Put it into Simple Storage Service (S3), see [S1].",
+        ),
+        ("存到对象存储（S3），见（S1）。", "存到对象存储（S3），见[S1]。"),
+        ("S3（S3）に置く（S1）。", "S3（S3）に置く[S1]。"),
+    ],
+)
+def test_round_brackets_around_what_is_no_source_are_left_alone(text: str, kept: str) -> None:
+    assert normalised(text, known=["S1"]) == kept
+    assert cited_ids(text, known=["S1"]) == ["S1"]
+    assert unknown_ids(text, ["S1"]) == []
+
+
+@pytest.mark.parametrize("text", ["It is so [S1 says so].", "是这样[S1 中说]。", "そうだ【S1 による】。"])
+def test_brackets_with_more_than_a_citation_are_noticed(text: str) -> None:
+    assert cited_ids(text) == []
+    assert len(unread(text)) == 1
+    assert unread(f"`{text}` and [S1], [S1, p. 2], (S1 says so), [a link to S1](https://a.test)") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[S1" + " " * 200_000,
+        "(出典" + " " * 200_000,
+        "[S1" + ", S1" * 50_000,
+        "[S1]" + " " * 200_000 + "x",
+        "[a]:" + " " * 200_000,
+        "[a]:\n" + "\t" * 200_000,
+        "[[S1" + " " * 200_000 + "](https://a.test)",
+    ],
+    ids=range(7),
+)
+def test_long_texts_take_linear_time(text: str) -> None:
+    """The processor's time; a quadratic expression needs minutes."""
+    started = time.process_time()
+    for read in (cited_ids, normalised, without_citations, unlinked, without_definitions):
+        read(text)
+    assert time.process_time() - started < 3

@@ -35,7 +35,8 @@ REVIEW = {"issues": [ISSUE], "decision": "approve", "score": 90, "feedback": "f"
         ({"feedback": {"a": 1}}, "`feedback` should be a valid string; got an object."),
         ({"feedback": "長" * 1_201}, "`feedback` may have at most 1200 characters; it has 1201."),
         ({"issues": [ISSUE] * 31}, "`issues` may have at most 30 entries; it has 31."),
-        ({"mood": "sunny"}, '`mood` is not asked for: leave it out; got "sunny".'),
+        ({"mood": "sunny"},
+         '`mood` is not asked for: leave it out, or put what it says where it belongs; got "sunny".'),
     ],
 )  # fmt: skip
 def test_an_error_says_where_what_was_wanted_and_what_came(changes: dict[str, Any], line: str) -> None:

@@ -237,6 +237,68 @@ def test_what_would_have_to_be_guessed_is_left_to_the_model(
         schema.model_validate(came.value)
 
 
+@pytest.mark.parametrize(
+    ("schema", "more"),
+    [
+        (SectionAnswer, {"subsections": [{"heading": "H", "content": "Text [S1]."}]}),
+        (SectionAnswer, {"conclusion": "So it goes [S1]."}),
+        (SectionAnswer, {"content_continued": "另一半正文在这里，还没有写完，所以不能丢掉它"}),
+        (SectionAnswer, {"まとめ": "古い。"}),
+        (ReviewAnswer, {"more_issues": [ISSUE]}),
+        (
+            ReviewAnswer,
+            {"issues": [ISSUE | {"evidence": "Section 2 says that MD5 is safe, and no source does"}]},
+        ),
+        (FrontAnswer, {"subtitle": {"en": "x"}}),
+    ],
+)
+def test_no_text_is_dropped_with_a_field_that_nobody_asked_for(
+    schema: type[BaseModel], more: dict[str, Any]
+) -> None:
+    raw = with_fields(schema, more)
+    came = repair(raw, schema)
+    assert (came.value, came.repairs) == (raw, ())
+    with pytest.raises(ValidationError):
+        schema.model_validate(came.value)
+
+
+def test_no_text_is_dropped_with_a_wrapping() -> None:
+    review = BASES[ReviewAnswer]
+    for beside in ({"additional_issues": [ISSUE]}, {"補足": "第2節は誤り。"}, {"更多": {"問題": 1}}):
+        raw = {"review": review, **beside}
+        assert repair(raw, ReviewAnswer).value is raw
+    for label in (
+        {"status": "ok"},
+        {"type": "审稿", "n": 1, "done": True, "x": None},
+        {"reason": "長い" * 90},
+    ):
+        came = repair({"review": review, **label}, ReviewAnswer)
+        assert (came.value, came.repairs) == (review, ("wrapped",))
+
+
+@pytest.mark.parametrize(
+    "feedback",
+    ["string", "…", "<feedback>", "feedback", "[your feedback]", "字符串", "文字列", "总评", "講評",
+     "Two or three sentences for the people who decide."],
+)  # fmt: skip
+@pytest.mark.parametrize("issues", [[], [ISSUE]])
+def test_a_decision_with_words_of_a_template_for_reasons_is_asked_for(
+    feedback: str, issues: list[dict[str, Any]]
+) -> None:
+    raw = with_fields(ReviewAnswer, {"issues": issues, "feedback": feedback})
+    came = repair(raw, ReviewAnswer)
+    assert came.repairs == ("placeholder",)
+    with pytest.raises(ValidationError, match="feedback"):
+        ReviewAnswer.model_validate(came.value)
+
+
+def test_a_decision_of_which_all_texts_are_a_template_was_not_made() -> None:
+    issue = ISSUE | {"description": "string", "suggested_fix": "<修正案>"}
+    came = repair(with_fields(ReviewAnswer, {"issues": [issue], "feedback": ""}), ReviewAnswer)
+    assert isinstance(came.value, dict)
+    assert "decision" not in came.value
+
+
 @pytest.mark.parametrize("tags", ["md5, 密码、鍵", ["x" * 41], ["鍵"] * 9])
 def test_tags_that_are_too_many_too_long_or_one_text_are_left_to_the_answer_itself(tags: Any) -> None:
     raw = with_fields(FrontAnswer, {"tags": tags})

@@ -78,7 +78,7 @@ def strings(value: Any) -> Iterator[str]:
     """Every text in a value, names of fields left out; of JSON in a text what it holds, too."""
     if isinstance(value, str):
         yield value
-        if value.startswith(("[", "{")):
+        if value.startswith(("[", "{", '"')):
             try:
                 yield from strings(json.loads(value))
             except ValueError:

@@ -159,7 +159,11 @@ SLIPS: dict[str, Slip] = {
         {"renamed"},
     ),
     "with reasoning as a field": (lambda a, lang: {"reasoning": TEXTS[lang], **a}, {"extra_field"}, set()),
-    "with a field that nobody asked for": (lambda a, _: {**a, "mood": [1]}, {"extra_field"}, set()),
+    "with a field that nobody asked for": (
+        lambda a, _: {**a, "mood": "sunny", "rank": 1, "more": []},
+        {"extra_field"},
+        set(),
+    ),
     "twice the same": (lambda a, _: f"{as_json(a)}\n{as_json(a)}", {"chat"}, set()),
     "an object for each field": (
         lambda a, _: "\n".join(as_json({name: value}) for name, value in a.items()),
@@ -266,6 +270,67 @@ def test_of_two_answers_the_one_that_can_be_used_is_taken() -> None:
     template = '{"issues": [], "decision": "approve | revise | research", "score": 0, "feedback": "…"}'
     came = repair(f"The format is {template}. My answer:\n{REVIEW}", ReviewAnswer)
     assert (came.value, came.repairs) == (json.loads(REVIEW), ("chat",))
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        'Send it [S1]:\n\n```json\n{"channel": "C1", "text": "hello"}\n```\n\nThe bot answers.',
+        '用角色发送：\n\n{"role": "user", "content": "你好"}\n\n模型会回答。',
+        '次のように送る。\n\n```json\n{"markdown": "鍵"}\n```',
+        'The first {"content": "draft one", "notes": []} is poor. Better: real text [S1].',
+        '草稿{"content": "草稿", "notes": []}不好。更好的是：正文。',
+        '最初の{"content": "下書き", "notes": []}は不十分です。',
+        f'{{"content": "draft", "notes": []}}\n\n{"A long text [S1]. " * 20}\n\n{{"a": 1}}',
+        f'{"正文。" * 80}\n\n{{"content": "例", "notes": []}}\n\n{"正文。" * 80}',
+        f'{"本文。" * 80}\n\n{{"text": "例", "notes": []}}',
+    ],
+)
+def test_a_text_that_holds_an_object_is_not_that_object(raw: str) -> None:
+    came = repair(raw, SectionAnswer)
+    assert (came.value, came.repairs) == (raw, ())
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        f"If all was fine I would say {REVIEW} but section 2 is false, so it cannot be appr",
+        f"I would say\n{REVIEW}\nbut section 2 is false.",
+        f"{REVIEW} would be too kind.",
+        f"如果没有问题，我会说{REVIEW}，但是第2节是错的。",
+        f"問題がなければ{REVIEW}と答えますが、第2節は誤りです。",
+        f"{REVIEW}\n\n{'Wait. Section 2 is false. ' * 10}",
+    ],
+)
+def test_a_decision_that_was_only_thought_of_is_none(raw: str) -> None:
+    came = repair(raw, ReviewAnswer)
+    assert (came.value, came.repairs) == (raw, ())
+    assert not looks_cut_off(raw)
+
+
+def test_a_sentence_behind_an_object_has_no_end_where_a_model_could_write_no_more() -> None:
+    for behind in ("so it cannot be appr", "因此不能通", "ですから承認でき", "- section 2,"):
+        assert looks_cut_off(f"{REVIEW} {behind}", at_limit=True)
+        assert not looks_cut_off(f"{REVIEW} {behind}")
+    for whole in (
+        REVIEW,
+        f"```json\n{REVIEW}\n```",
+        f"{REVIEW}\nThat is all.",
+        f"{REVIEW} 以上。",
+        "No object",
+    ):
+        assert not looks_cut_off(whole, at_limit=True)
+
+
+@pytest.mark.parametrize(
+    "thoughts", ["I read each section. " * 40, "我读了每一节。" * 60, "各節を読んだ。" * 60]
+)
+def test_an_answer_at_the_end_of_long_thoughts_is_taken(thoughts: str) -> None:
+    for raw in (f"{thoughts}\n\n{REVIEW}", f"{thoughts}\n\n```json\n{REVIEW}\n```", f"{thoughts}{REVIEW}"):
+        assert (repair(raw, ReviewAnswer).value, repair(raw, ReviewAnswer).repairs) == (
+            json.loads(REVIEW),
+            ("fence", "chat") if "```" in raw else ("chat",),
+        )
 
 
 def test_a_template_in_front_of_an_answer_is_none() -> None:

@@ -94,7 +94,10 @@ def desk_of(writer: Scripted, formatter: Scripted, fallback: Scripted | None = N
 
 @EXAMPLES
 async def test_words_in_the_wrong_shape_are_shaped_by_the_formatter(example: Example) -> None:
-    prose = "1. 为什么 MD5 不安全 … 2. Argon2id … 3. 費用"
+    prose = (
+        "1. **Why MD5 fails**: Speed. (S1) 2. Argon2id: Parameters. (S2) 3. What it costs: Latency. "
+        "为什么 MD5 不安全、費用. From speed to memory."
+    )
     analyst, formatter = Scripted("m", prose), Scripted("f", dict(ANALYSIS))
     desk = desk_of(analyst, formatter)
     assert len((await run_analysis(example, desk)).outline) == 3
@@ -206,4 +209,46 @@ async def test_where_a_bad_answer_leaves_no_room_to_ask_again_the_evidence_is_no
     assert len((await run_analysis(example, desk)).outline) == 3
     assert len(asked) == 2
     assert desk.trimmed == []
-    assert "申し訳ありません。" in fallback.asked[0]  # what was said is kept, and put into a shape
+    assert example.topic in fallback.asked[-1]  # the whole request, of another model
+
+
+@EXAMPLES
+@pytest.mark.parametrize(
+    ("said", "shaped"),
+    [
+        ("content: MD5 is not safe for passwords [S1].", "MD5 is safe for passwords [S1]."),
+        (
+            "正文：MD5 不能用来安全地保存任何一种用户密码[S1]。",
+            "MD5 可以用来安全地保存任何一种用户密码[S1]。",
+        ),
+        (
+            "本文：MD5 は安全ではなく、利用者のパスワードには使えない[S1]。",
+            "MD5 は安全で、利用者のパスワードに使える[S1]。",
+        ),
+    ],
+)
+async def test_a_formatter_that_says_something_else_is_not_heard(
+    example: Example, said: str, shaped: str
+) -> None:
+    writer, formatter = Scripted("m", said), Scripted("f", {"content": shaped, "notes": []})
+    with pytest.raises(AgentError) as failed:
+        await run_writer(example, desk_of(writer, formatter))
+    assert failed.value.code == "bad_answer"
+    assert formatter.asked
+
+
+@EXAMPLES
+async def test_of_several_answers_that_differ_none_is_taken(example: Example) -> None:
+    asked: list[str] = []
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        asked.append(str(messages[-1]))
+        tool = info.output_tools[0].name
+        both = [
+            ToolCallPart(tool, dict(REVIEW)),
+            ToolCallPart(tool, {**REVIEW, "feedback": "Bad. 不行。だめ。"}),
+        ]
+        return ModelResponse(both if len(asked) == 1 else both[:1])
+
+    assert (await run_review(example, desk_with(FunctionModel(answer, model_name="m")))).score == 90
+    assert "several answers" in asked[1]

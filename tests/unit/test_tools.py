@@ -113,7 +113,7 @@ class Run:
             self.results += [part for part in messages[-1].parts if isinstance(part, ToolReturnPart)]
         if self._turns:
             return ModelResponse(parts=[ToolCallPart(*self._turns.pop(0))])
-        return ModelResponse(parts=[TextPart("A report.")])
+        return ModelResponse(parts=[TextPart("Findings\nGaps\nNothing more.")])
 
 
 SEARCH = ("knowledge_search", {"queries": ["MD5"]})

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from agents.tools import SearchArguments, mended
 from agents.written_calls import written_calls
 
-TOOLS = ("knowledge_search", "read_source")
+TOOLS = {"knowledge_search": ["queries", "k"], "read_source": ["passage_id", "before", "after"]}
 ASKED = {"queries": ["密码", "パスワード (salt)", 'why "MD5"'], "k": 5}
 CALL = json.dumps({"name": "knowledge_search", "arguments": ASKED}, ensure_ascii=False)
 ARGUMENTS = json.dumps(ASKED, ensure_ascii=False)
@@ -60,6 +60,10 @@ def test_several_calls_keep_their_order_and_are_bounded() -> None:
         "凭记忆：MD5 很快。",
         "I called knowledge_search and found nothing.",
         "knowledge_search() は何も返しませんでした。",
+        'knowledge_search said {"ok": false, "code": "nothing_found"}.',
+        "knowledge_search(queries=...)",
+        "knowledge_search(queries={'MD5'}, k=3j)",
+        'knowledge_search(queries=["密码 \\ud83d"])',
         'A config: {"name": "server", "arguments": {"port": 80}}',
         '{"queries": ["MD5"]}',
         "knowledge_search(query" + "(" * 5_000,
@@ -76,7 +80,14 @@ def test_nothing_around_a_call_breaks_the_reading(before: str, call: str, after:
 
 
 @pytest.mark.parametrize(
-    "piece", ["knowledge_search(", '{"name": "knowledge_search"', "<function=read_source>"]
+    "piece",
+    [
+        "knowledge_search(",
+        '{"name": "knowledge_search"',
+        "<function=read_source>",
+        "<function=read_source><parameter=passage_id>\n",
+        "<parameter=queries>" + "\n" * 50 + "<function=knowledge_search>",
+    ],
 )
 def test_a_very_long_text_is_read_in_linear_time(piece: str) -> None:
     """Quadratic, this would take hours."""
