@@ -16,7 +16,13 @@ COPY bot bot
 RUN python -m compileall -q knowledge agents bot
 
 ENV COPYDESK_HOME=/var/lib/copydesk \
-    PYTHONUNBUFFERED=1
+    PYTHONUNBUFFERED=1 \
+    PORT=3000
+
+EXPOSE 3000
+# For `serve` and `worker` alike. /readyz, for who sends traffic, would have a database's absence restart the bot.
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s CMD ["python", "-c", \
+    "import os, urllib.request as u; u.urlopen(f'http://127.0.0.1:{os.environ[\"PORT\"]}/healthz', timeout=4)"]
 
 # The embedded database. With DATABASE_URL set, nothing of worth is kept here.
 VOLUME /var/lib/copydesk

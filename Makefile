@@ -12,7 +12,7 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup setup-dev demo run test test-real-model check bench format lock
+.PHONY: help setup setup-dev demo run test test-chaos test-real-model check bench format lock
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,11 @@ run: setup ## the bot, with the tokens of .env
 
 test: setup-dev ## all tests: unit, integration (a real PostgreSQL), end to end
 	@$(BIN)/pytest -n 2
+
+test-chaos: setup-dev ## the bot killed at every step, many workers, a soak; writes docs/reliability.md (40 minutes)
+	@$(BIN)/python -m bench.kill_everywhere --write
+	@$(BIN)/python -m bench.many_workers --write
+	@$(BIN)/python -m bench.soak --write
 
 test-real-model: setup-dev ## the stages with a small model on this machine, if it can be had (126 MB, 5 minutes)
 	@if $(MAKE) --silent .venv-real-model/ready.stamp 2>/dev/null; then \

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from opentelemetry import trace
 from pydantic import TypeAdapter, ValidationError
 from pydantic_ai import RunContext
 from pydantic_ai.capabilities import AbstractCapability, WrapModelRequestHandler
@@ -15,6 +16,7 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_core import PydanticSerializationError
 
 from agents.account import Account
+from knowledge.counters import replays
 from knowledge.journal import Journal
 from knowledge.search import Passage, Search
 
@@ -48,6 +50,8 @@ class Journaled(AbstractCapability[Any]):
         self._asked += 1
         if (body := self._journal.find(self._step, n, asked)) is not None:
             if (given := _response(body)) is not None:
+                replays.add(1, {"of": "model"})
+                trace.get_current_span().set_attribute("copydesk.replayed", True)
                 return given
             log.warning(
                 "an answer of another version of PydanticAI cannot be read: %s is asked anew", self._step
@@ -91,9 +95,12 @@ class JournaledSearch:
         self._asked += 1
         if (body := self.journal.find(step, n, digest)) is not None:
             try:
-                return _PASSAGES.validate_json(body)
+                passages = _PASSAGES.validate_json(body)
             except ValidationError:
                 log.warning("a search of another version cannot be read: %s is made anew", step)
+            else:
+                replays.add(1, {"of": "search"})
+                return passages
         found = await search()
         await self.journal.write(step, n, digest, _PASSAGES.dump_json(found).decode())
         return found

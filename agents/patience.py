@@ -29,6 +29,7 @@ from pydantic_ai.settings import ModelSettings, merge_model_settings
 from agents.sound import sound
 from agents.transport import AnswerTooLong
 from agents.turns import Turns, turns_at
+from knowledge.counters import model_retries
 
 # Besides 5xx: what a host answers when it wants to be asked again (the openai SDK retries the same).
 ASK_AGAIN = frozenset({408, 409, 425, 429})
@@ -115,6 +116,7 @@ class PatientModel(WrapperModel):
                                 return await self._ask(messages, settings, model_request_parameters)
                             except ModelAPIError as error:
                                 wait = tries.wait_after(error)
+                                model_retries.add(1, {"model": self.model_name, "why": type(error).__name__})
                                 if error.retry_after is None:
                                     break
                             # The place is kept: nobody is asked now, and who was refused goes first then.

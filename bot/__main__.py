@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -13,7 +12,10 @@ from agents.trial import MOST_CALLS, USUAL_CALLS
 from bot import cli
 from bot.app import StartError
 from bot.digest_command import NotPosted
+from bot.health import PortError
+from bot.logs import set_up_logs
 from bot.settings import SettingsError, read_settings
+from bot.telemetry import exporting
 from knowledge.database import DatabaseError
 from knowledge.embedded import EmbeddedError
 
@@ -83,18 +85,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 cli.demo(given.topic, yes=given.yes, knowledge=given.knowledge, model=given.model)
             )
         settings = read_settings()
-        logging.basicConfig(
-            level=settings.log_level,
-            format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-            stream=sys.stderr,
-        )
-        for library in ("httpx", "httpx2", "openai", "apscheduler"):
-            logging.getLogger(library).setLevel(logging.WARNING)
+        set_up_logs(settings.log_level, settings.log_format)
         match given.command:
             case "serve":
-                return asyncio.run(cli.serve(settings, worker=not given.no_worker))
+                with exporting():
+                    return asyncio.run(cli.serve(settings, worker=not given.no_worker))
             case "worker":
-                return asyncio.run(cli.worker(settings))
+                with exporting():
+                    return asyncio.run(cli.worker(settings))
             case "ingest":
                 return asyncio.run(cli.ingest(settings, given.paths, prune=given.prune, as_json=given.json))
             case "search":
@@ -120,6 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (
         SettingsError,
         StartError,
+        PortError,
         NotPosted,
         AgentError,
         DatabaseError,

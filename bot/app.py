@@ -2,12 +2,14 @@
 
 import asyncio
 import logging
+import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
+from aiohttp import web
 from pydantic_ai import Embedder
 from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
@@ -16,16 +18,21 @@ from slack_bolt.authorization import AuthorizeResult
 from agents.account import Budget
 from agents.models import Models, models_from
 from agents.prices import parse_prices, unpriced
+from bot.arrivals import Arrivals
 from bot.background import Background
+from bot.connection import PING_SECONDS, Connection, stay_connected
 from bot.decisions import Limits
 from bot.digest import Digest
-from bot.jobs import DEAD_AFTER_SECONDS, build_jobs, run_worker
+from bot.health import Check, DatabaseCheck, Health, Heartbeat, State, listening
+from bot.jobs import DEAD_AFTER_SECONDS, GRACE_SECONDS, build_jobs, run_worker
 from bot.legs import Legs
 from bot.listeners import actions, commands, events, views
 from bot.schedule import Schedule
 from bot.sender import SLACKS_PACE, Pace, Sender
 from bot.settings import Settings
 from bot.slack import NotNow, Refused, SlackChannel, slack_client
+from bot.slack_http import PATH, SlackRequests
+from bot.telemetry import watched
 from bot.workflow import Workflow
 from knowledge.article import Mode
 from knowledge.articles import Articles
@@ -37,6 +44,7 @@ from knowledge.embedded import EmbeddedPostgres
 from knowledge.embedding_models import open_embedder
 from knowledge.embeddings import embedding_state
 from knowledge.hosted_model import EmbeddingError
+from knowledge.inbox import Inbox
 from knowledge.leg_jobs import free_ended_legs
 from knowledge.model_record import ModelRecord
 from knowledge.outbox import Outbox
@@ -50,19 +58,16 @@ T = TypeVar("T")
 # After a fault a part of the bot is started again this much later.
 RESTART_SECONDS = 2.0
 
+# From SIGTERM to the end, whatever hangs (a database that does not answer, say): less than the 30 s after
+# which supervisors kill, and more than what is under way gets to end in order.
+STOP_SECONDS = GRACE_SECONDS + 5.0
+
 # On the way out: for what listeners have begun.
 DRAIN_SECONDS = 10.0
 
 
 class StartError(Exception):
     """The bot cannot start; the sentence says what to set or mend."""
-
-
-class Connection(Protocol):
-    """Socket Mode's client, with the types that slack_sdk leaves out."""
-
-    async def connect(self) -> None: ...
-    async def close(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -123,12 +128,22 @@ async def open_knowledge(settings: Settings) -> AsyncIterator[Knowledge]:
 
 def check_set(settings: Settings) -> None:
     """Whether the settings that `serve` needs are there; raises `StartError`."""
-    for name in ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"):
-        if not getattr(settings, name.lower()):
-            raise StartError(
-                f"{name} is not set: create the app from manifest.yml and put its tokens into .env."
-            )
+    if (missing := missing_for_slack(settings)) is not None:
+        raise StartError(missing)
     models_of(settings)
+
+
+def missing_for_slack(settings: Settings) -> str | None:
+    """What has to be set before Slack can be spoken with, in one sentence; None = nothing."""
+    if settings.slack_bot_token is None:
+        return "SLACK_BOT_TOKEN is not set: create the app from manifest.yml and put its tokens into .env."
+    if settings.over_http and settings.slack_signing_secret is None:
+        return (
+            "Neither SLACK_APP_TOKEN is set, for Socket Mode (Basic Information, App-Level Tokens), "
+            "nor SLACK_SIGNING_SECRET, for requests over HTTP (Basic Information, App Credentials): "
+            "put one of them into .env."
+        )
+    return None
 
 
 def models_of(settings: Settings) -> Models:
@@ -152,9 +167,10 @@ async def serve(
     ready: Callable[[], None],
     pace: Pace = SLACKS_PACE,
 ) -> None:
-    """Slack's listeners over Socket Mode, the sender and, if `worker`, a worker; until cancelled.
+    """Slack's listeners, the sender and, if `worker`, a worker; until cancelled.
 
-    `ready` is called once Slack's connection stands. Raises `StartError`.
+    Slack is heard over Socket Mode or, without an app token, over HTTP. `ready` is called once it can be
+    heard. Raises `StartError` or `PortError`.
     """
     check_set(settings)
     client = slack_client(settings.slack_bot_token, base_url=settings.slack_api_url)
@@ -163,40 +179,78 @@ async def serve(
 
     workflow = workflow_of(settings, knowledge, slack)
     background = Background()
+    arrivals = Arrivals(Inbox(knowledge.pool), workflow, slack, background)
     identity = slack.identity()
 
     async def authorize() -> AuthorizeResult:
         return identity
 
-    app = AsyncApp(client=slack_client(None, base_url=settings.slack_api_url), authorize=authorize)
+    app = AsyncApp(
+        client=slack_client(None, base_url=settings.slack_api_url),
+        authorize=authorize,
+        signing_secret=settings.slack_signing_secret,
+    )
     commands.register(
         app,
-        workflow,
+        arrivals,
         knowledge.articles,
         background,
         mode=Mode(settings.mode),
         language=settings.language_of_all,
     )
-    actions.register(app, workflow, background, open_view=slack.open_view)
-    views.register(app, workflow, background, direct=slack.direct)
-    events.register(app, workflow, background, whisper=slack.whisper)
+    actions.register(app, arrivals, background, open_view=slack.open_view)
+    views.register(app, arrivals)
+    events.register(app, arrivals, background, whisper=slack.whisper)
     events.register_catch_all(app)
-    socket: Connection = AsyncSocketModeHandler(app, settings.slack_app_token).client
+    socket: Connection | None = None
+    if not settings.over_http:
+        socket = AsyncSocketModeHandler(app, settings.slack_app_token, ping_interval=PING_SECONDS).client
+
+    async def heard() -> State:
+        if socket is None:
+            return State(True, f"is heard at {PATH}")
+        connected = await socket.is_connected()
+        return State(connected, f"Socket Mode is {'' if connected else 'not '}connected")
+
     sender = Sender(Outbox(knowledge.pool), slack, refused=workflow.slack_refused, pace=pace)
 
-    async with asyncio.TaskGroup() as group:
+    heartbeat = Heartbeat(DEAD_AFTER_SECONDS)
+    checks: dict[str, Check] = {"database": DatabaseCheck(knowledge.pool), "slack": heard}
+    if worker:
+        checks["worker"] = heartbeat.check
+    routes = Health(checks).routes
+    if socket is None:
+        routes.append(web.post(PATH, SlackRequests(app).handle))
+
+    # The port before all else: one that is taken ends the start, before anything has begun.
+    async with listening(settings.serves_on, routes) as close_port, asyncio.TaskGroup() as group:
         group.create_task(_keep_up(sender.run, "the sender"))
-        if worker:
-            group.create_task(work(settings, knowledge))
+        group.create_task(_keep_up(arrivals.run, "the inbox"))
+        working = group.create_task(work(settings, knowledge, heartbeat)) if worker else None
         if settings.digest_channel is not None:
             group.create_task(_keep_up(digest_of(settings, knowledge).run, "the digest"))
         try:
-            await socket.connect()
+            if socket is not None:
+                await socket.connect()
+                group.create_task(stay_connected(socket))
             ready()
             await asyncio.Event().wait()
         finally:
-            await socket.close()
+            if working is not None:
+                working.cancel()  # its legs end while listeners do: both together may take STOP_SECONDS
+            if socket is not None:
+                await socket.close()
+            await close_port()
             await background.drain(DRAIN_SECONDS)
+
+
+async def work_alone(settings: Settings, knowledge: Knowledge, *, ready: Callable[[], None]) -> None:
+    """A process that is a worker and nothing else; until cancelled. Raises `PortError`."""
+    heartbeat = Heartbeat(DEAD_AFTER_SECONDS)
+    health = Health({"database": DatabaseCheck(knowledge.pool), "worker": heartbeat.check})
+    async with listening(settings.port, health.routes):
+        ready()
+        await work(settings, knowledge, heartbeat)
 
 
 def digest_of(settings: Settings, knowledge: Knowledge) -> Digest:
@@ -220,7 +274,7 @@ def workflow_of(settings: Settings, knowledge: Knowledge, slack: SlackChannel) -
     )
 
 
-async def work(settings: Settings, knowledge: Knowledge) -> None:
+async def work(settings: Settings, knowledge: Knowledge, heartbeat: Heartbeat) -> None:
     """A worker: legs of articles, and vectors in the background; until cancelled."""
     embed = None
     if knowledge.embedder is not None:
@@ -246,7 +300,9 @@ async def work(settings: Settings, knowledge: Knowledge) -> None:
             budget=Budget(settings.budget_tokens, settings.budget_usd),
             prices=prices,
         )
-        jobs = build_jobs(knowledge.dsn, work=legs.work, embed=embed, free_ended=free_ended)
+        leg = watched(legs.work, knowledge.articles)
+        jobs = build_jobs(knowledge.dsn, work=leg, embed=embed, free_ended=free_ended)
+        heartbeat.watch(jobs)
 
         async def run() -> None:
             async with jobs.open_async():
@@ -258,20 +314,37 @@ async def work(settings: Settings, knowledge: Knowledge) -> None:
 async def until_stopped(work: Coroutine[Any, Any, T]) -> T | None:
     """Run `work` until it ends, or until SIGTERM or SIGINT asks it to; what is under way is finished.
 
-    Returns what `work` returned, None when it was stopped.
+    Returns what `work` returned, None when it was stopped. What does not end within `STOP_SECONDS` is left:
+    the process exits with code 1.
     """
     task = asyncio.create_task(work)
     loop = asyncio.get_running_loop()
+    last_call: asyncio.TimerHandle | None = None
+
+    def stop() -> None:
+        nonlocal last_call
+        last_call = last_call or loop.call_later(STOP_SECONDS, _leave)
+        task.cancel()
+
     for signal_number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(signal_number, task.cancel)
+        loop.add_signal_handler(signal_number, stop)
     try:
         return await task
     except asyncio.CancelledError:
         log.info("stopped")
         return None
     finally:
+        if last_call is not None:
+            last_call.cancel()
         for signal_number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(signal_number)
+
+
+def _leave() -> None:
+    """Jobs and messages that were under way are taken up by the next process, as after a crash."""
+    log.critical("not stopped within %.0f s: something does not answer, the database perhaps", STOP_SECONDS)
+    logging.shutdown()
+    os._exit(1)
 
 
 async def _keep_up(run: Callable[[], Awaitable[None]], what: str) -> None:
@@ -285,12 +358,13 @@ async def _keep_up(run: Callable[[], Awaitable[None]], what: str) -> None:
 
 
 async def _check_tokens(slack: SlackChannel, settings: Settings) -> None:
-    """Both tokens are tried before anything listens: Socket Mode itself would retry a wrong one for ever."""
+    """Tokens are tried before anything listens: Socket Mode itself would retry a wrong one for ever."""
     name, where = "SLACK_BOT_TOKEN", "OAuth & Permissions, xoxb-…"
     try:
         team = await slack.whoami()
-        name, where = "SLACK_APP_TOKEN", "Basic Information, xapp-…"
-        await slack.try_app_token(settings.slack_app_token or "")
+        if settings.slack_app_token is not None:
+            name, where = "SLACK_APP_TOKEN", "Basic Information, xapp-…"
+            await slack.try_app_token(settings.slack_app_token)
     except Refused as error:
         raise StartError(
             f"Slack refused {name} ({error.code}): copy it again from the app's settings ({where})."

@@ -57,8 +57,9 @@ async def serve(settings: Settings, *, worker: bool) -> int:
 async def worker(settings: Settings) -> int:
     async def run() -> None:
         async with open_knowledge(settings) as knowledge:
-            print("Copydesk's worker is ready.", flush=True)
-            await app.work(settings, knowledge)
+            await app.work_alone(
+                settings, knowledge, ready=lambda: print("Copydesk's worker is ready.", flush=True)
+            )
 
     await until_stopped(run())
     return 0

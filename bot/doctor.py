@@ -9,12 +9,13 @@ from agents.errors import AgentError
 from agents.models import abilities_for
 from agents.prices import parse_prices, unpriced
 from agents.trial import trials
-from bot.app import Knowledge, StartError, digest_of, models_of, open_knowledge
+from bot.app import Knowledge, StartError, digest_of, missing_for_slack, models_of, open_knowledge
 from bot.digest_command import why_no_digest
 from bot.manifest import bot_scopes
 from bot.schedule import Schedule
 from bot.settings import Settings
 from bot.slack import NotNow, Refused, SlackChannel, slack_client
+from bot.slack_http import PATH
 from bot.trial_words import Mark, better_ways, outcome_of
 from knowledge.backlog import model_changed
 from knowledge.database import DatabaseError, check
@@ -168,19 +169,8 @@ async def _embedding_model(settings: Settings, knowledge: Knowledge) -> Finding:
 
 
 async def _slack(settings: Settings) -> AsyncIterator[Finding]:
-    missing = [
-        name
-        for name, token in (
-            ("SLACK_BOT_TOKEN", settings.slack_bot_token),
-            ("SLACK_APP_TOKEN", settings.slack_app_token),
-        )
-        if not token
-    ]
-    if missing:
-        yield Finding(
-            "✗",
-            f"{' and '.join(missing)} not set: create the app from manifest.yml, put its tokens into .env",
-        )
+    if (missing := missing_for_slack(settings)) is not None:
+        yield Finding("✗", missing)
         return
     slack = SlackChannel(slack_client(settings.slack_bot_token, base_url=settings.slack_api_url))
     try:
@@ -198,16 +188,29 @@ async def _slack(settings: Settings) -> AsyncIterator[Finding]:
         yield Finding("✗", f"Slack: {team}, but without {', '.join(lacking)}: add them and reinstall the app")
     else:
         yield Finding("✓", f"Slack: {team}, all scopes")
+    async for finding in _hearing(settings, slack):
+        yield finding
+    if settings.digest_channel is not None:
+        yield await _digest(settings, settings.digest_channel, slack)
+
+
+async def _hearing(settings: Settings, slack: SlackChannel) -> AsyncIterator[Finding]:
+    """How the bot will hear what people say, and what of that can be checked from here."""
+    if settings.slack_app_token is None:
+        yield Finding(
+            "✓",
+            f"Slack over HTTP: heard on port {settings.serves_on} at {PATH}; whether SLACK_SIGNING_SECRET is "
+            "right shows when Slack calls",
+        )
+        return
     try:
-        await slack.try_app_token(settings.slack_app_token or "")
+        await slack.try_app_token(settings.slack_app_token)
     except Refused as error:
         yield Finding("✗", f"Slack refused SLACK_APP_TOKEN ({error.code}): copy it again (Basic Information)")
     except NotNow as error:
         yield Finding("✗", f"Slack cannot be reached at {settings.slack_api_url} ({error})")
     else:
         yield Finding("✓", "Socket Mode: the app token is taken")
-    if settings.digest_channel is not None:
-        yield await _digest(settings, settings.digest_channel, slack)
 
 
 async def _digest(settings: Settings, channel_id: str, slack: SlackChannel) -> Finding:

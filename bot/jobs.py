@@ -1,11 +1,17 @@
 """The jobs of a worker: one leg of an article each, vectors in the background, the rescue of dead workers."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
 import procrastinate
+import psycopg
 from procrastinate import PsycopgConnector, RetryStrategy
+from procrastinate.exceptions import ConnectorException
+from procrastinate.jobs import Job
+from procrastinate.jobs import Status as JobStatus
+from procrastinate.manager import JobManager
 
 from knowledge.leg_jobs import LEG_TASK, QUEUE
 
@@ -24,8 +30,49 @@ GRACE_SECONDS = 20
 # croniter, which procrastinate uses, has the seconds in the sixth place.
 EVERY_FIVE_SECONDS = "* * * * * */5"
 
+# Before legs that wait for a free place, or a dead worker's leg would wait behind all of them.
+RESCUE_FIRST = 10
+
 # Embedding jobs keep to their own queue, so that they can be looked at and stopped apart.
 KNOWLEDGE_QUEUE = "knowledge"
+
+
+# While the database is away, how a job has ended is told again this much later.
+RECORD_AGAIN_SECONDS = 2.0
+
+
+class Recorder(JobManager):
+    """procrastinate's own, which does not give up telling how a job has ended.
+
+    It would count as running in a worker that lives: nobody takes it over, and its lock holds the article.
+    """
+
+    async def finish_job(self, job: Job, status: JobStatus, delete_job: bool) -> None:
+        tell = super().finish_job
+        await _until_recorded(lambda: tell(job, status, delete_job))
+
+    async def retry_job(
+        self,
+        job: Job,
+        retry_at: datetime | None = None,
+        priority: int | None = None,
+        queue: str | None = None,
+        lock: str | None = None,
+    ) -> None:
+        tell = super().retry_job
+        await _until_recorded(lambda: tell(job, retry_at, priority, queue, lock))
+
+
+async def _until_recorded(tell: Callable[[], Awaitable[None]]) -> None:
+    """What the database refuses, rather than not taking it, is raised: somebody else has ended the job."""
+    while True:
+        try:
+            return await tell()
+        except ConnectorException as error:
+            if not isinstance(error.__cause__, psycopg.OperationalError):
+                raise
+            log.warning("how a job has ended is not recorded yet: %s", error.__cause__)
+            await asyncio.sleep(RECORD_AGAIN_SECONDS)
 
 
 def build_jobs(
@@ -41,15 +88,17 @@ def build_jobs(
     that go on only on paper.
     """
     jobs = procrastinate.App(connector=PsycopgConnector(conninfo=dsn, min_size=1, max_size=4))
+    jobs.job_manager = Recorder(jobs.connector)
 
     # A leg records its own failures; only what keeps it from recording them (the database is away) ends here.
-    # Its lock holds back what follows for the article, so the wait is short (DESIGN: at most 30 s).
-    @jobs.task(name=LEG_TASK, queue=QUEUE, retry=RetryStrategy(max_attempts=60, wait=5))
+    # Its lock holds back what follows for the article, so the wait is short (DESIGN: at most 30 s). No
+    # try is the last: nobody would take up the article then, and nobody would be told.
+    @jobs.task(name=LEG_TASK, queue=QUEUE, retry=RetryStrategy(wait=5))
     async def leg(article_id: int, moves: int) -> None:
         await work(article_id, moves)
 
     @jobs.periodic(cron=EVERY_FIVE_SECONDS)
-    @jobs.task(name="copydesk.rescue", queue=QUEUE, queueing_lock="copydesk.rescue")
+    @jobs.task(name="copydesk.rescue", queue=QUEUE, queueing_lock="copydesk.rescue", priority=RESCUE_FIRST)
     async def rescue(timestamp: int) -> None:
         for job in await jobs.job_manager.get_stalled_jobs(seconds_since_heartbeat=DEAD_AFTER_SECONDS):
             log.warning("job %s (%s) had a dead worker: taken over", job.id, job.task_kwargs)

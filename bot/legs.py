@@ -38,6 +38,7 @@ from bot.texts import failure, say_plain
 from knowledge.article import AT_WORK, Article, ArticleError, Status
 from knowledge.articles import Articles
 from knowledge.changes import Change, Moved, Outgoing
+from knowledge.database import AWAY, hangs
 from knowledge.model_record import ModelRecord
 from knowledge.search import Search
 from knowledge.similar import SimilarArticles
@@ -107,7 +108,7 @@ class Legs:
         try:
             async with limit:
                 await legs[article.status](article, desk)
-        except Moved:
+        except (Moved, *AWAY):  # cut off from the database: the job comes again, and the journal has the rest
             raise
         except AgentError as error:
             log.warning("article %s: %s failed: %s", article.id, article.status, error)
@@ -115,7 +116,9 @@ class Legs:
                 await self._deliver(article, desk, error.facts)
             else:
                 await self._fail(article, desk, error.code, error.facts)
-        except Exception:
+        except Exception as fault:
+            if not limit.expired() and hangs(fault):  # as if it were away
+                raise
             log.exception("article %s: %s failed", article.id, article.status)
             if limit.expired():
                 minutes = math.ceil(self._longest / 60)

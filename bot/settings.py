@@ -15,6 +15,9 @@ from bot.decisions import Approvers, parse_approvers
 from bot.schedule import parse_cron, parse_timezone
 from knowledge.language import Language
 
+# Where Slack's own examples listen.
+DEFAULT_PORT = 3000
+
 
 class SettingsError(Exception):
     """A setting that cannot be used; the sentence names it and says what it may be."""
@@ -33,11 +36,14 @@ class Settings(BaseSettings):
     # Standard names, shared with other tools.
     slack_bot_token: str | None = Field(default=None, validation_alias="SLACK_BOT_TOKEN")
     slack_app_token: str | None = Field(default=None, validation_alias="SLACK_APP_TOKEN")
+    slack_signing_secret: str | None = Field(default=None, validation_alias="SLACK_SIGNING_SECRET")
     slack_api_url: str = Field(default="https://slack.com/api/", validation_alias="SLACK_API_URL")
+    port: int | None = Field(default=None, ge=1, le=65535, validation_alias="PORT")
     database_url: str | None = Field(default=None, validation_alias="DATABASE_URL")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         default="INFO", validation_alias="LOG_LEVEL"
     )
+    log_format: Literal["text", "json"] = Field(default="text", validation_alias="LOG_FORMAT")
 
     home: Path = Field(default_factory=default_home)
     # PydanticAI's names (`openai-chat:gpt-4.1-mini`); a task without a model of its own takes the first.
@@ -69,7 +75,7 @@ class Settings(BaseSettings):
         """`NAME=` means not set; but an empty list of approvers is nobody, never everybody."""
         return {name: value for name, value in given.items() if value != "" or name == "approvers"}
 
-    @field_validator("slack_bot_token", "slack_app_token")
+    @field_validator("slack_bot_token", "slack_app_token", "slack_signing_secret")
     @classmethod
     def _can_be_sent(cls, token: str | None) -> str | None:
         if token and not (token.isascii() and token.isprintable() and " " not in token):
@@ -85,6 +91,11 @@ class Settings(BaseSettings):
     @classmethod
     def _any_case(cls, level: object) -> object:
         return level.upper() if isinstance(level, str) else level
+
+    @field_validator("log_format", mode="before")
+    @classmethod
+    def _in_small(cls, shape: object) -> object:
+        return shape.lower() if isinstance(shape, str) else shape
 
     @field_validator("home")
     @classmethod
@@ -128,6 +139,16 @@ class Settings(BaseSettings):
         return setting
 
     @property
+    def over_http(self) -> bool:
+        """Whether Slack calls the bot, on `PORT`, rather than the bot Slack (Socket Mode)."""
+        return self.slack_app_token is None
+
+    @property
+    def serves_on(self) -> int | None:
+        """The port of `serve`; in Socket Mode none is needed, and there only health is told on it."""
+        return self.port or (DEFAULT_PORT if self.over_http else None)
+
+    @property
     def language_of_all(self) -> Language | None:
         """The one that is set; None = each article, and each digest, has its own."""
         return None if self.language == "auto" else self.language
@@ -162,6 +183,6 @@ def _sentence(problem: object) -> str:
     field = Settings.model_fields.get(name)
     environment = name.upper() if field is None or field.validation_alias else f"COPYDESK_{name.upper()}"
     # What is wrong with a secret is said without it: logs and screens are looked at by others.
-    secret = environment.endswith(("_TOKEN", "_KEY", "DATABASE_URL"))
+    secret = environment.endswith(("_TOKEN", "_KEY", "_SECRET", "DATABASE_URL"))
     value = "…" if secret else problem["input"]
     return f"{environment}={value!s}: {problem['msg'].removeprefix('Value error, ')}."

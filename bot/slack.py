@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,15 +11,20 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
+from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from bot.blocks import Drawn
 from bot.decisions import Person
 from bot.messages import FileMessage
+from bot.slack_codes import LATER, NOT_TO_BE_COMPLETED, PERHAPS_DONE, TOKEN_REFUSED
 
 log = logging.getLogger(__name__)
 
-# Answers after which the same call may succeed later.
-_LATER = frozenset({"ratelimited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"})
+EVENT_TYPE = "copydesk_message"  # of the metadata that carry the outbox key
+PAGE = 200  # messages read at once when one is looked for
+
+TIMEOUT_SECONDS = 30
+RESPOND_SECONDS = 10
 
 _NOT_SLACK = "what answers is not Slack's API"
 
@@ -48,6 +53,10 @@ class Refused(Exception):
         self.code = code
 
 
+class LockedOut(Refused):
+    """Slack refuses the bot's token: whatever is called."""
+
+
 @dataclass(frozen=True, slots=True)
 class Posted:
     ts: str | None  # None for a file whose share has not shown up in time
@@ -56,7 +65,7 @@ class Posted:
 
 def slack_client(token: str | None, *, base_url: str) -> AsyncWebClient:
     """A client without slack-sdk's own retries: they would send a message twice after a lost answer."""
-    return AsyncWebClient(token=token, base_url=base_url, timeout=30, retry_handlers=[])
+    return AsyncWebClient(token=token, base_url=base_url, timeout=TIMEOUT_SECONDS, retry_handlers=[])
 
 
 class SlackChannel:
@@ -103,7 +112,7 @@ class SlackChannel:
                 thread_ts=thread_ts,
                 text=drawn.text,
                 blocks=drawn.blocks,
-                metadata={"event_type": "copydesk_message", "event_payload": {"key": key}},
+                metadata=_metadata(key),
                 unfurl_links=False,
                 unfurl_media=False,
             )
@@ -117,7 +126,7 @@ class SlackChannel:
                 ts=ts,
                 text=drawn.text,
                 blocks=drawn.blocks,
-                metadata={"event_type": "copydesk_message", "event_payload": {"key": key}},
+                metadata=_metadata(key),
             )
         )
 
@@ -134,24 +143,125 @@ class SlackChannel:
         )
         return Posted(str(answer["message_ts"]), None)
 
+    async def direct_channel(self, user_id: str) -> str:
+        """The direct channel with somebody; opening it again changes nothing."""
+        answer = await _answer(self._client.conversations_open(users=[user_id]))
+        return str(answer["channel"]["id"])
+
     async def direct(self, user_id: str, text: str) -> None:
-        """A direct message, for what has no channel."""
+        """A direct message, for what has no channel and cannot wait in the outbox."""
         await _answer(self._client.chat_postMessage(channel=user_id, text=text))
 
-    async def upload(self, channel_id: str, thread_ts: str, file: FileMessage) -> Posted:
-        """A file into a thread; comes back once its share is there, so that what follows stands below it."""
+    async def respond(self, url: str, text: str, blocks: list[dict[str, Any]] | None = None) -> None:
+        """Answer a command or a click to that person alone; Slack takes it for 30 minutes."""
+        hook = AsyncWebhookClient(url, timeout=RESPOND_SECONDS, retry_handlers=[])
         try:
-            answer = await self._client.files_upload_v2(
-                channel=channel_id,
-                thread_ts=thread_ts,
-                filename=file.filename,
-                title=file.title[:250],
-                content=file.content,
+            answer = await hook.send(
+                text=text, blocks=blocks, response_type="ephemeral", replace_original=False
             )
         except Exception as error:
             raise _translated(error) from error
-        uploaded = answer["files"][0]
-        return Posted(await self._shared(uploaded["id"], channel_id), uploaded.get("permalink"))
+        if answer.status_code != 200:
+            log.warning("an answer was not taken: %s %s", answer.status_code, answer.body[:200])
+
+    async def find(
+        self, channel_id: str, thread_ts: str | None, *, key: str, after: str | None
+    ) -> str | None:
+        """The ts of the bot's message with this key: in a thread, or in the channel itself; None = not there.
+
+        `after` is a ts that it is newer than.
+        """
+        if not self._whoami:
+            await self.whoami()
+        cursor = ""
+        while True:
+            asked: dict[str, Any] = {"channel": channel_id, "limit": PAGE, "include_all_metadata": True}
+            if cursor:
+                asked["cursor"] = cursor
+            if after is not None:
+                asked["oldest"] = after
+            if thread_ts is None:
+                answer = await _answer(self._client.conversations_history(**asked))
+            else:
+                answer = await _answer(self._client.conversations_replies(**asked, ts=thread_ts))
+            for message in answer["messages"]:
+                if message.get("user") == self._whoami["user_id"] and _key_of(message) == key:
+                    return str(message["ts"])
+            cursor = (answer.get("response_metadata") or {}).get("next_cursor") or ""
+            if not cursor:
+                return None
+
+    async def upload(
+        self,
+        channel_id: str,
+        thread_ts: str,
+        file: FileMessage,
+        *,
+        file_id: str | None,
+        uploaded: Callable[[str], Awaitable[None]],
+    ) -> Posted:
+        """A file into a thread; comes back once its share is there, so that what follows stands below it.
+
+        `uploaded(file_id)` is told before the file can appear. `file_id` is that of an earlier try, which was
+        not shared: Slack shares an upload once, so that its completion, should it still be on its way, and
+        this one do it once together.
+        """
+        if file_id is not None:
+            try:
+                return await self._completed(file_id, channel_id, thread_ts, file)
+            except Refused as refused:
+                if refused.code not in NOT_TO_BE_COMPLETED:
+                    raise
+            # Either it has been completed since, or Slack has dropped what was never completed.
+            if (found := await self.upload_of(file_id, channel_id)) is not None:
+                return found
+        file_id = await self._uploaded(file)
+        await uploaded(file_id)
+        return await self._completed(file_id, channel_id, thread_ts, file)
+
+    async def _completed(self, file_id: str, channel_id: str, thread_ts: str, file: FileMessage) -> Posted:
+        answer = await _answer(
+            self._client.files_completeUploadExternal(
+                files=[{"id": file_id, "title": file.title[:250]}],
+                channel_id=channel_id,
+                thread_ts=thread_ts,
+            )
+        )
+        return Posted(await self._shared(file_id, channel_id), answer["files"][0].get("permalink"))
+
+    async def upload_of(self, file_id: str, channel_id: str) -> Posted | None:
+        """What became of an upload whose sharing was begun; None = Slack knows no such file.
+
+        `ts` is None while the share, which follows the upload, has not shown up.
+        """
+        try:
+            info = await _answer(self._client.files_info(file=file_id))
+        except Refused as refused:
+            if refused.code in NOT_TO_BE_COMPLETED:
+                return None
+            raise
+        return Posted(_share_ts(info["file"], channel_id), info["file"].get("permalink"))
+
+    async def _uploaded(self, file: FileMessage) -> str:
+        """The bytes in Slack, seen by nobody yet; what goes wrong here leaves nothing behind."""
+        content = file.content.encode()
+        ticket = await _answer(
+            self._client.files_getUploadURLExternal(filename=file.filename, length=len(content))
+        )
+        timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=timeout) as session,
+                session.post(
+                    ticket["upload_url"], data=content, proxy=self._client.proxy, ssl=self._client.ssl or True
+                ) as answer,
+            ):
+                status = answer.status
+        except Exception as error:
+            raise _translated(error) from error
+        if status != 200:
+            raise NotNow(f"the upload was answered with {status}")
+        return str(ticket["file_id"])
 
     async def open_view(self, trigger_id: str, view: dict[str, Any]) -> None:
         """A modal for whoever clicked; a trigger lives 3 seconds."""
@@ -215,6 +325,18 @@ class SlackChannel:
         return str(answer["permalink"])
 
 
+def _metadata(key: str) -> dict[str, Any]:
+    return {"event_type": EVENT_TYPE, "event_payload": {"key": key}}
+
+
+def _key_of(message: dict[str, Any]) -> str | None:
+    metadata = message.get("metadata") or {}
+    if metadata.get("event_type") != EVENT_TYPE:
+        return None
+    key: str | None = metadata.get("event_payload", {}).get("key")
+    return key
+
+
 async def _answer(call: Awaitable[AsyncSlackResponse]) -> dict[str, Any]:
     try:
         answer = await call
@@ -243,11 +365,15 @@ def _translated(error: Exception) -> NotNow | Refused | Exception:
         data, headers = error.response.data, error.response.headers
         status, said = error.response.status_code, data.get("error") if isinstance(data, dict) else None
         code = str(said or f"http_{status}")
-        if status == 429 or status >= 500 or code in _LATER:
+        if status == 429 or status >= 500 or code in LATER:
             retry_after = headers.get("Retry-After") if headers else None
             return NotNow(
-                code, retry_after=float(retry_after) if retry_after else None, ambiguous=status >= 500
+                code,
+                retry_after=float(retry_after) if retry_after else None,
+                ambiguous=status >= 500 or code in PERHAPS_DONE,
             )
+        if code in TOKEN_REFUSED:
+            return LockedOut(code)
         return Refused(code) if said else NotNow(_NOT_SLACK, ambiguous=True)
     if isinstance(error, aiohttp.ClientConnectorError):
         return NotNow("Slack cannot be reached")

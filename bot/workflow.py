@@ -22,6 +22,7 @@ from bot.decisions import (
 )
 from bot.messages import MESSAGE, Decided, DraftMessage, OutlineMessage
 from bot.replies import NearMiss, Talk, Word, read_reply
+from bot.slack_codes import CHANNEL_CLOSED, TOKEN_REFUSED
 from bot.texts import say
 from knowledge.article import Action, Article, Mode, Status
 from knowledge.articles import Articles
@@ -80,6 +81,10 @@ class Answer:
 
     text: str
     offer_anyway: bool = False
+
+
+class NotKnownYet(Exception):
+    """Which article a word is about shows only once a message that may be in Slack has been looked for."""
 
 
 class Workflow:
@@ -146,6 +151,8 @@ class Workflow:
         await self._all_posted(said.channel_id)
         article = await self._articles.in_thread(said.channel_id, said.thread_ts)
         if article is None:
+            if await self._articles.posting_in(said.channel_id, articles_only=True):
+                raise NotKnownYet  # the thread may be one whose first message is in Slack, and nobody knows
             return
         key = f"{said.channel_id}:{said.ts}"
         if isinstance(reading, NearMiss):
@@ -206,14 +213,22 @@ class Workflow:
         return Answer(say(article.language, "cancelled_kept"))
 
     async def slack_refused(self, article_id: int, code: str) -> None:
-        """Slack will never take a message that people need: the article fails and keeps what it has."""
+        """Slack will never take a message that people need: the article fails and keeps what it has.
+
+        Where its channel is the reason, whoever asked for it is told directly.
+        """
         while (article := await self._articles.get(article_id)) is not None:
             if article.status in (Status.PUBLISHED, Status.CANCELLED, Status.FAILED):
                 return
-            change = failed(article, "slack", {"code": code})
-            change = replace(change, messages=[*change.messages, self._status(change.after)])
+            reason = "slack_token" if code in TOKEN_REFUSED else "slack"
+            if code in CHANNEL_CLOSED:
+                reason = "slack_channel"
+            change = failed(article, reason, {"code": code})
+            messages = [*change.messages, self._status(change.after)]
+            if reason == "slack_channel":
+                messages.append(_told_directly(change.after))
             try:
-                await self._articles.save(article, change)
+                await self._articles.save(article, replace(change, messages=messages))
                 return
             except Moved:
                 continue
@@ -340,3 +355,19 @@ class Workflow:
 
     def _status(self, article: Article) -> Outgoing:
         return announcements.status(article, max_reviews=self._limits.max_reviews)
+
+
+def _told_directly(article: Article) -> Outgoing:
+    """Why an article has stopped, to whoever asked for it: its thread cannot be written to."""
+    assert article.error is not None
+    params: dict[str, str | int] = {
+        "id": article.id,
+        "topic": article.topic,
+        "message": article.error.message,
+    }
+    if article.thread_ts is None:
+        note = announcements.note(article, f"direct:{article.moves}", "direct_not_begun", params)
+    else:
+        params["link"] = article.permalink or ""
+        note = announcements.note(article, f"direct:{article.moves}", "direct_stopped", params)
+    return replace(note, to=article.requested_by)

@@ -15,6 +15,7 @@ from knowledge.changes import (
     NewVersion,
     Outgoing,
 )
+from knowledge.counters import article_moves, duplicates_dropped
 from knowledge.database import Connection, Pool, storable
 from knowledge.journal import Journal, forget
 from knowledge.leg_jobs import defer_leg
@@ -204,18 +205,19 @@ class Articles:
             await _put_out(connection, article.id, [message])
             return True
 
-    async def posting_in(self, channel_id: str) -> bool:
-        """Whether an article or a question to people is on its way to this channel: in Slack, perhaps, but
-        its ts is not known here yet."""
+    async def posting_in(self, channel_id: str, *, articles_only: bool = False) -> bool:
+        """Whether an article or, else, a question to people is on its way to this channel: in Slack, perhaps,
+        but its ts is not known here yet."""
         posting: bool = await self._pool.fetchval(
             """
             select exists (
                 select from outbox o join articles a on a.id = o.article_id
                 where a.channel_id = $1 and o.ts is null and o.sent_revision = 0 and o.error is null
-                  and (o.on_what is not null or a.thread_ts is null)
+                  and (a.thread_ts is null or o.on_what is not null and not $2)
             )
             """,
             channel_id,
+            articles_only,
         )
         return posting
 
@@ -270,6 +272,7 @@ async def _claim(connection: Connection, keys: Sequence[str]) -> None:
         "insert into inbox (key) select unnest($1::text[]) on conflict do nothing returning key", list(keys)
     )
     if len(claimed) < len(keys):
+        duplicates_dropped.add(1, {"at": "effect"})
         raise AlreadyHeard
 
 
@@ -322,6 +325,7 @@ async def _compare_and_set(
 async def _record_move(
     connection: Connection, article_id: int, from_: Status | None, to: Status, why: str
 ) -> None:
+    article_moves.add(1, {"from": from_.value if from_ else "new", "to": to.value})
     await connection.execute(
         "insert into article_moves (article_id, from_status, to_status, why) values ($1, $2, $3, $4)",
         article_id,
@@ -371,17 +375,19 @@ async def _put_out(connection: Connection, article_id: int, messages: Sequence[O
     for outgoing in messages:
         await connection.execute(
             """
-            insert into outbox (key, article_id, message, on_what, version) values ($1, $2, $3, $4, $5)
+            insert into outbox (key, article_id, message, on_what, version, channel_id)
+            values ($1, $2, $3, $4, $5, $6)
             on conflict (key) do update
                 set message = excluded.message, revision = outbox.revision + 1, attempts = 0,
                     not_before = now(), error = null
                 where outbox.message is distinct from excluded.message
             """,
             outgoing.key,
-            article_id,
+            None if outgoing.to is not None else article_id,
             outgoing.message,
             outgoing.on,
             outgoing.version,
+            outgoing.to,
         )
 
 

@@ -34,13 +34,15 @@ class NewArticle:
 class Outgoing:
     """A message for the outbox: the same key again with another text is an edit of the same message.
 
-    `on` and `version` mark a message that asks for a decision.
+    `on` and `version` mark a message that asks for a decision. `to` is somebody who gets it directly: it is
+    not of the article's thread, and goes out also where that cannot be written to.
     """
 
     key: str
     message: dict[str, Any]
     on: On | None = None
     version: int | None = None
+    to: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,15 +4,21 @@ import contextlib
 import hashlib
 import json
 import re
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 from pgvector.asyncpg import register_vector
+
+if TYPE_CHECKING:  # generic in its stubs alone
+    AsyncpgPool = asyncpg.Pool[asyncpg.Record]
+else:
+    AsyncpgPool = asyncpg.Pool
 
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record] | PoolConnectionProxy[asyncpg.Record]"
@@ -21,8 +27,35 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 MINIMUM_POSTGRES = 15
 MINIMUM_PGVECTOR = (0, 8)
 CONNECT_SECONDS = 10.0
+# A connection that is dead without saying so is given up after this long, and so is a server that hangs.
+STATEMENT_SECONDS = 60.0
+RELEASE_SECONDS = (
+    1.0  # for a statement to end that nobody waits for any more; then its connection is given up
+)
 MIGRATE_LOCK = 0x636F7079  # "copy": the advisory lock that lets one process at a time migrate
 MIGRATE_LOCK_WAIT = "10min"
+
+
+# What a statement raises whose connection was cut, or whose server is stopping, starting or gone.
+AWAY = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # asyncpg's own words when it happens at the wrong moment
+    ConnectionRefusedError,
+    ConnectionResetError,
+)
+
+
+def hangs(fault: BaseException) -> bool:
+    """Whether this is a statement or a connection that the database has not answered within its time.
+
+    asyncpg has no error of its own for it; a TimeoutError of something else did not pass through it.
+    """
+    return isinstance(fault, TimeoutError) and any(
+        frame.f_globals.get("__name__", "").startswith("asyncpg.")
+        for frame, _ in traceback.walk_tb(fault.__traceback__)
+    )
 
 
 class DatabaseError(Exception):
@@ -38,19 +71,37 @@ class DatabaseState:
     pending: list[str]
 
 
+class _BoundedPool(AsyncpgPool):
+    """Whoever was cut off while a statement hung does not wait for the server to let go of it."""
+
+    async def release(
+        self,
+        connection: "PoolConnectionProxy[asyncpg.Record]",
+        *,
+        timeout: float | None = RELEASE_SECONDS,  # noqa: ASYNC109 - asyncpg's own
+    ) -> None:
+        await super().release(connection, timeout=timeout)
+
+
 async def open_pool(dsn: str, *, min_size: int = 1, max_size: int = 10) -> Pool:
     """Open a pool on a migrated database.
 
     On its connections json and jsonb are Python values; vector, halfvec and sparsevec are pgvector's types.
-    Raises DatabaseError.
+    A statement that gets no answer raises TimeoutError after `STATEMENT_SECONDS`. Raises DatabaseError.
     """
     with _explained(dsn):
-        return await asyncpg.create_pool(
+        return await _BoundedPool(
             dsn,
             min_size=min_size,
             max_size=max_size,
+            max_queries=50_000,  # these four as asyncpg.create_pool has them
+            max_inactive_connection_lifetime=300.0,
+            connection_class=asyncpg.Connection,
+            record_class=asyncpg.Record,
+            loop=None,
             init=_set_codecs,
             timeout=CONNECT_SECONDS,
+            command_timeout=STATEMENT_SECONDS,
             server_settings={
                 "application_name": "copydesk",
                 # With a filter HNSW gave 1 row of 10 without it; a start-up value outlives a pool's reset.
@@ -227,11 +278,10 @@ def in_use(dsn: str) -> Iterator[None]:
         raise DatabaseError("Another process is at work on the same in the database: try again.") from error
     except (
         asyncpg.PostgresError,
-        asyncpg.InterfaceError,
-        ConnectionRefusedError,  # not every ConnectionError: a broken pipe is that of a command's output
-        ConnectionResetError,
+        *AWAY,  # no other ConnectionError: a broken pipe is that of a command's output
+        TimeoutError,
     ) as error:
-        server, reason = _address(dsn).server, str(error).partition("\n")[0]
+        server, reason = _address(dsn).server, str(error).partition("\n")[0] or "no answer"
         raise DatabaseError(f"The database at {server} failed ({reason}): try again.") from error
 
 

@@ -5,6 +5,7 @@ Below `home`: `database/data` (the cluster), `database/log`, `database/run` (the
 """
 
 import contextlib
+import logging
 import os
 import re
 import shlex
@@ -12,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,7 +42,10 @@ from knowledge.embedded_host import (
 if sys.platform != "win32":
     import fcntl
 
+log = logging.getLogger(__name__)
+
 DATABASE = USER = "copydesk"
+LOOK_SECONDS = 2.0  # how often a process that uses the server looks whether it is there still
 SILENCE_SECONDS = 15.0  # after kill -9 the old server's orphans hold its shared memory for 2-5 s (measured)
 RECOVERY_SECONDS = 120.0  # a server that answers "starting up" is replaying its log: that may take longer
 TURN_SECONDS = 150.0
@@ -66,8 +71,9 @@ class EmbeddedPostgres:
     """PostgreSQL with pgvector from a wheel, its data below `home`.
 
     Any number of processes may hold one for the same home: the first starts the server, the last one out
-    stops it. Every method blocks; async code calls it through `asyncio.to_thread`. `durable=False` gives up
-    crash safety for speed: for tests.
+    stops it. A server that dies while it is used is started again, by a thread of whoever sees it first.
+    Every method blocks; async code calls it through `asyncio.to_thread`. `durable=False` gives up crash
+    safety for speed: for tests.
     """
 
     def __init__(self, home: Path, *, durable: bool = True) -> None:
@@ -77,6 +83,8 @@ class EmbeddedPostgres:
         self._log = self._folder / "log"
         self._settings = SETTINGS if durable else SETTINGS | NOT_DURABLE
         self._attached: int | None = None  # the descriptor whose shared lock says that we use the server
+        self._leaving = threading.Event()
+        self._watch: threading.Thread | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -98,10 +106,19 @@ class EmbeddedPostgres:
             owner = server_owner()
             make_folder(self._folder, owner)
             with self._turn():
-                return self._attach(owner)
+                dsn = self._attach(owner)
+        if self._watch is None:
+            self._watch = threading.Thread(target=self._keep_serving, name="embedded-postgres", daemon=True)
+            self._watch.start()
+        return dsn
 
     def stop(self) -> None:
         """Leave; the last process out stops the server. Harmless when not started. Raises EmbeddedError."""
+        if self._watch is not None:
+            self._leaving.set()
+            self._watch.join()
+            self._leaving.clear()
+            self._watch = None
         if self._attached is None:
             return
         if not self._folder.exists():  # a server whose data folder has vanished ends by itself
@@ -183,6 +200,20 @@ class EmbeddedPostgres:
         return not alone
 
     # -- the server ----------------------------------------------------------------------------------------
+
+    def _keep_serving(self) -> None:
+        """Until we leave: start the server again when it has died."""
+        while not self._leaving.wait(LOOK_SECONDS):
+            # Without its data it cannot be started again, and a new, empty one would be another database.
+            if self._ping() is not Ping.NO_RESPONSE or not self._data.exists():
+                continue
+            try:
+                with self._explained(), self._turn():
+                    self._attach(server_owner())
+            except EmbeddedError as error:
+                log.error("%s", error)
+            else:
+                log.warning("the embedded PostgreSQL had died and has been started again")
 
     def _ensure_data(self, owner: Owner) -> None:
         version = self._data / "PG_VERSION"

@@ -5,6 +5,7 @@ from typing import Any
 
 from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncRespond
 
+from bot.arrivals import Arrivals, Commission, Decision, NotKept
 from bot.background import Background
 from bot.blocks import (
     APPLY_REVIEW,
@@ -20,9 +21,11 @@ from bot.blocks import (
 )
 from bot.decisions import Seen
 from bot.replies import Word
+from bot.slack import NotNow
 from bot.texts import say
-from bot.workflow import Requested, Workflow
+from bot.workflow import Requested
 from knowledge.article import Action, Mode
+from knowledge.language import Language
 
 WORDS = {
     APPROVE: Word(Action.APPROVE, "", None),
@@ -35,34 +38,37 @@ WORDS = {
 OpenView = Callable[[str, dict[str, Any]], Coroutine[Any, Any, None]]
 
 
-def register(app: AsyncApp, workflow: Workflow, background: Background, *, open_view: OpenView) -> None:
+def register(app: AsyncApp, arrivals: Arrivals, background: Background, *, open_view: OpenView) -> None:
     """`open_view(trigger_id, view)` shows a modal."""
+
+    async def written_down(what: Commission | Decision, language: Language, respond: AsyncRespond) -> None:
+        """Before the ack, which makes Slack forget it; a click that is not acknowledged is lost all the same,
+        so it is acknowledged and its clicker told."""
+        try:
+            await arrivals.keep(what)
+        except NotKept:
+            background.start(_tell(respond, say(language, "not_written_down")))
 
     async def decide(
         ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], respond: AsyncRespond
     ) -> None:
-        await ack()
         try:
             value = read_value(action["value"])
         except BadButton as error:
+            await ack()
             await _tell(respond, str(error))
             return
-
-        async def fault() -> None:
-            await _tell(respond, say(value.language, "not_written_down"))
-
-        click = f"click:{body['trigger_id']}"
-        background.start(
-            workflow.act(
-                value.article_id,
-                WORDS[action["action_id"]],
-                Seen(value.on, value.version),
-                user_id=body["user"]["id"],
-                key=click,
-                claims=(click,),
-            ),
-            on_fault=fault,
+        decision = Decision(
+            value.article_id,
+            WORDS[action["action_id"]],
+            Seen(value.on, value.version),
+            user_id=body["user"]["id"],
+            key=f"click:{body['trigger_id']}",
+            language=value.language,
+            respond_to=body.get("response_url") or "",
         )
+        await written_down(decision, value.language, respond)
+        await ack()
 
     for action_id in WORDS:
         app.action(action_id)(decide)
@@ -80,19 +86,28 @@ def register(app: AsyncApp, workflow: Workflow, background: Background, *, open_
         # A trigger lives 3 s: the modal opens before anything is looked up; who may ask is checked when sent.
         view = request_changes_view(value.article_id, value.on or "draft", value.version, value.language)
 
+        async def show() -> None:
+            try:
+                await open_view(body["trigger_id"], view)
+            except NotNow as error:
+                if not error.ambiguous:
+                    raise
+                # A trigger opens one form: a second try would be refused, and the first may have opened it.
+                await _tell(respond, say(value.language, "form_may_be_open"))
+
         async def fault() -> None:
             await _tell(respond, say(value.language, "form_did_not_open"))
 
-        background.start(open_view(body["trigger_id"], view), on_fault=fault)
+        background.start(show(), on_fault=fault)
 
     @app.action(START_ANYWAY)
     async def start_anyway(
         ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], respond: AsyncRespond
     ) -> None:
-        await ack()
         try:
             offer = read_offer(action["value"])
         except BadButton as error:
+            await ack()
             await _tell(respond, str(error))
             return
         requested = Requested(
@@ -106,15 +121,9 @@ def register(app: AsyncApp, workflow: Workflow, background: Background, *, open_
             command=f'/article "{offer.topic}"',
             claim=f"offer:{offer.id}",
         )
-
-        async def start() -> None:
-            answer = await workflow.request(requested)
-            await _tell(respond, answer.text if answer else say(offer.language, "started_anyway"))
-
-        async def fault() -> None:
-            await _tell(respond, say(offer.language, "not_written_down"))
-
-        background.start(start(), on_fault=fault)
+        commission = Commission(requested, body.get("response_url") or "", started="started_anyway")
+        await written_down(commission, offer.language, respond)
+        await ack()
 
 
 async def _tell(respond: AsyncRespond, text: str) -> None:

@@ -1,11 +1,12 @@
-"""`/article …`: acknowledged at once; what needs the database is answered through the response URL."""
+"""`/article …`: acknowledged once it is written down; the answer goes through the response URL."""
 
 from typing import Any
 
 from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncRespond
 
+from bot.arrivals import Arrivals, CancelTyped, Commission, NotKept
 from bot.background import Background
-from bot.blocks import help_text, list_text, offer_anyway
+from bot.blocks import help_text, list_text
 from bot.command import (
     BadCommand,
     CancelArticle,
@@ -17,7 +18,7 @@ from bot.command import (
     topic_language,
 )
 from bot.texts import say
-from bot.workflow import Requested, Workflow
+from bot.workflow import Requested
 from knowledge.article import Mode
 from knowledge.articles import Articles
 from knowledge.language import Language
@@ -27,7 +28,7 @@ LISTED = 20
 
 def register(
     app: AsyncApp,
-    workflow: Workflow,
+    arrivals: Arrivals,
     articles: Articles,
     background: Background,
     *,
@@ -44,6 +45,15 @@ def register(
         async def fault() -> None:
             await respond(text=say(spoken, "not_written_down"), response_type="ephemeral")
 
+        async def written_down(what: CancelTyped | Commission) -> None:
+            """Before the ack, which makes Slack forget it."""
+            try:
+                await arrivals.keep(what)
+            except NotKept:
+                await ack(text=say(spoken, "not_written_down"))
+                return
+            await ack()
+
         match read_command(text):
             case Help():
                 await ack(text=help_text(spoken))
@@ -56,10 +66,17 @@ def register(
                     _list(articles, spoken, command["team_id"], respond, in_work=in_work), on_fault=fault
                 )
             case CancelArticle(article_id):
-                await ack()
-                background.start(_cancel(workflow, article_id, command, respond), on_fault=fault)
+                await written_down(
+                    CancelTyped(
+                        article_id,
+                        user_id=command["user_id"],
+                        team_id=command["team_id"],
+                        key=f"command:{command['trigger_id']}",
+                        language=spoken,
+                        respond_to=command["response_url"],
+                    )
+                )
             case StartArticle(topic, auto):
-                await ack()
                 requested = Requested(
                     topic=topic,
                     language=language or topic_language(topic),
@@ -71,15 +88,7 @@ def register(
                     command=f"{command['command']} {text}".strip(),
                     claim=f"command:{command['trigger_id']}",
                 )
-                background.start(_request(workflow, requested, respond), on_fault=fault)
-
-
-async def _request(workflow: Workflow, requested: Requested, respond: AsyncRespond) -> None:
-    answer = await workflow.request(requested)
-    if answer is None:
-        return
-    blocks = offer_anyway(answer.text, requested) if answer.offer_anyway else None
-    await respond(text=answer.text, blocks=blocks, response_type="ephemeral")
+                await written_down(Commission(requested, command["response_url"]))
 
 
 async def _list(
@@ -88,15 +97,3 @@ async def _list(
     """`list` = the newest of all; `status` = those that are worked on, wait or have failed."""
     newest = await articles.newest(limit=LISTED, team_id=team_id, in_work=in_work)
     await respond(text=list_text(language, newest), response_type="ephemeral")
-
-
-async def _cancel(
-    workflow: Workflow, article_id: int, command: dict[str, Any], respond: AsyncRespond
-) -> None:
-    answer = await workflow.cancel_by_command(
-        article_id,
-        user_id=command["user_id"],
-        team_id=command["team_id"],
-        claim=f"command:{command['trigger_id']}",
-    )
-    await respond(text=answer.text, response_type="ephemeral")

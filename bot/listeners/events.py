@@ -4,13 +4,16 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltContext
+from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltContext, AsyncBoltRequest
+from slack_bolt.response import BoltResponse
 
+from bot.arrivals import Arrivals, NotKept, Spoken
 from bot.background import Background
 from bot.blocks import Drawn
 from bot.command import topic_language
+from bot.replies import Talk, read_reply
 from bot.texts import say
-from bot.workflow import Said, Workflow
+from bot.workflow import Said
 
 # Edits, deletions, joins and bots' messages decide nothing.
 PEOPLES_SUBTYPES = frozenset({None, "thread_broadcast", "file_share"})
@@ -21,37 +24,35 @@ ANYTHING = re.compile(".*", re.DOTALL)
 Whisper = Callable[[str, str, str | None, Drawn], Awaitable[Any]]
 
 
-def register(app: AsyncApp, workflow: Workflow, background: Background, *, whisper: Whisper) -> None:
+def register(app: AsyncApp, arrivals: Arrivals, background: Background, *, whisper: Whisper) -> None:
     """`whisper(channel, user, thread, what)` tells one person alone, past the outbox, which may be away."""
 
-    async def message(body: dict[str, Any], event: dict[str, Any], context: AsyncBoltContext) -> None:
-        if event.get("subtype") not in PEOPLES_SUBTYPES or event.get("bot_id") or "user" not in event:
-            return
-        thread_ts = event.get("thread_ts")
-        if thread_ts is None or thread_ts == event["ts"]:
-            return
-        said = Said(
-            channel_id=event["channel"],
-            thread_ts=thread_ts,
-            ts=event["ts"],
-            user_id=event["user"],
-            text=event.get("text", ""),
-            bot_user_id=context.bot_user_id or "",
-            # A mention in a channel comes twice, as `app_mention` and as `message`, with two event ids.
-            claims=(
-                f"event:{body['event_id']}",
-                f"message:{body['team_id']}:{event['channel']}:{event['ts']}",
-            ),
-        )
+    async def write_down(
+        req: AsyncBoltRequest,
+        body: dict[str, Any],
+        event: dict[str, Any],
+        context: AsyncBoltContext,
+        next_: Callable[[], Awaitable[None]],
+    ) -> BoltResponse | None:
+        """Writes down what a message says; where that fails, 503 keeps Bolt from acknowledging it."""
+        said = _said(body, event, context.bot_user_id or "")
+        if said is not None:
+            try:
+                await arrivals.keep(Spoken(said))
+            except NotKept:
+                if req.headers.get("x-slack-retry-num", ["0"])[0] == "0":  # told once
+                    away = Drawn(say(topic_language(said.text), "not_heard_yet"), [])
+                    background.start(_whispered(whisper, said, away))
+                return BoltResponse(status=503)
+        await next_()
+        return None
 
-        async def fault() -> None:
-            away = say(topic_language(said.text), "not_written_down")
-            await whisper(said.channel_id, said.user_id, said.thread_ts, Drawn(away, []))
+    # A middleware, since Bolt acknowledges an event before its listener runs.
+    async def heard() -> None:
+        pass
 
-        background.start(workflow.hear(said), on_fault=fault)
-
-    app.event("message")(message)
-    app.event("app_mention")(message)
+    app.event("message", middleware=[write_down])(heard)
+    app.event("app_mention", middleware=[write_down])(heard)
 
 
 def register_catch_all(app: AsyncApp) -> None:
@@ -65,3 +66,32 @@ def register_catch_all(app: AsyncApp) -> None:
     app.command(ANYTHING)(only_ack)
     app.view(ANYTHING)(only_ack)
     app.shortcut(ANYTHING)(only_ack)
+
+
+def _said(body: dict[str, Any], event: dict[str, Any], bot_user_id: str) -> Said | None:
+    """What somebody said in a thread that may be a word; None for talk and for what is nobody's word."""
+    if event.get("subtype") not in PEOPLES_SUBTYPES or event.get("bot_id") or "user" not in event:
+        return None
+    thread_ts = event.get("thread_ts")
+    if thread_ts is None or thread_ts == event["ts"]:
+        return None
+    text = event.get("text", "")
+    if isinstance(read_reply(text, bot_user_id=bot_user_id), Talk):
+        return None
+    return Said(
+        channel_id=event["channel"],
+        thread_ts=thread_ts,
+        ts=event["ts"],
+        user_id=event["user"],
+        text=text,
+        bot_user_id=bot_user_id,
+        # A mention in a channel comes twice, as `app_mention` and as `message`, with two event ids.
+        claims=(
+            f"event:{body['event_id']}",
+            f"message:{body['team_id']}:{event['channel']}:{event['ts']}",
+        ),
+    )
+
+
+async def _whispered(whisper: Whisper, said: Said, what: Drawn) -> None:
+    await whisper(said.channel_id, said.user_id, said.thread_ts, what)

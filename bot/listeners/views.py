@@ -1,24 +1,19 @@
 """The modal of "Request changes…": its text is a `revise:` like any other."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from slack_bolt.async_app import AsyncAck, AsyncApp
 
-from bot.background import Background
+from bot.arrivals import Arrivals, Decision, NotKept
 from bot.blocks import REQUEST_CHANGES, REQUEST_FIELD, BadButton, read_value, request_changes_errors
 from bot.decisions import Seen
-from bot.render import escape
 from bot.replies import Word
-from bot.texts import say
-from bot.workflow import Workflow
+from bot.texts import say_plain
 from knowledge.article import Action
 
-Direct = Callable[[str, str], Awaitable[None]]
 
-
-def register(app: AsyncApp, workflow: Workflow, background: Background, *, direct: Direct) -> None:
-    """`direct(user, text)` writes to somebody directly: a form has no channel to answer in."""
+def register(app: AsyncApp, arrivals: Arrivals) -> None:
+    """A form closes once it is written down; else it stays open, with what was typed in it."""
 
     @app.view(REQUEST_CHANGES)
     async def request_changes(ack: AsyncAck, body: dict[str, Any], view: dict[str, Any]) -> None:
@@ -31,21 +26,21 @@ def register(app: AsyncApp, workflow: Workflow, background: Background, *, direc
         if not text:
             await ack(response_action="errors", errors=request_changes_errors(view))
             return
-        await ack()
-
-        async def fault() -> None:
-            # What was typed is gone from the screen: it goes back to its author.
-            away = say(value.language, "not_written_down")
-            await direct(body["user"]["id"], f"{away}\n{escape(text)}")
-
-        background.start(
-            workflow.act(
-                value.article_id,
-                Word(Action.REVISE, text, None),
-                Seen(value.on, value.version),
-                user_id=body["user"]["id"],
-                key=f"view:{view['id']}",
-                claims=(f"view:{view['id']}",),
-            ),
-            on_fault=fault,
+        decision = Decision(
+            value.article_id,
+            Word(Action.REVISE, text, None),
+            Seen(value.on, value.version),
+            user_id=body["user"]["id"],
+            key=f"view:{view['id']}",
+            language=value.language,
+            respond_to=None,
         )
+        try:
+            await arrivals.keep(decision)
+        except NotKept:
+            await ack(
+                response_action="errors",
+                errors={REQUEST_FIELD: say_plain(value.language, "not_written_down")},
+            )
+            return
+        await ack()

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
+from bot.local_slack.faults import Faults, dropped
 from bot.local_slack.file_methods import receive_upload, visible_file
 from bot.local_slack.limits import Refusal
 from bot.local_slack.methods import Parts
@@ -14,6 +15,7 @@ LOGIN_PAGE = "<!DOCTYPE html><title>Sign in to Slack</title><p>Sign in to see th
 @dataclass
 class Addresses:
     parts: Parts
+    faults: Faults
 
     async def respond(self, request: web.Request) -> web.Response:
         """POST /response/{token}: 200, 404 once it is spent, 400 for what Slack does not take."""
@@ -31,6 +33,11 @@ class Addresses:
 
     async def upload(self, request: web.Request) -> web.Response:
         """POST /upload/v1/{file}: the bytes, plain or in a form."""
+        fault = self.faults.next_for("upload", {})
+        if fault and fault.drop == "before":
+            return dropped(request)
+        if fault and fault.status:
+            return web.Response(status=fault.status)
         if request.content_type == "multipart/form-data":
             fields = [one for one in (await request.post()).values() if isinstance(one, web.FileField)]
             content = fields[0].file.read() if fields else b""
@@ -40,6 +47,8 @@ class Addresses:
             receive_upload(self.parts, request.match_info["file"], content)
         except Refusal as refusal:
             return web.Response(status=400, text=str(refusal))
+        if fault and fault.drop == "after":
+            return dropped(request)
         return web.Response(text=f"OK - {len(content)}")
 
     async def download(self, request: web.Request) -> web.Response:

@@ -4,8 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from aiohttp import web
+
 PER_MINUTE = {1: 1, 2: 20, 3: 50, 4: 100}  # tiers of the Web API; 5 has limits of its own
 POST_BURST = 4  # chat.postMessage: one a second for each channel, and a few at once
+
+
+Drop = Literal["before", "after", "never"]
 
 
 @dataclass
@@ -13,7 +18,8 @@ class Fault:
     """The next `times` calls of `method` go wrong in this way.
 
     `error` is Slack's own, `status` an HTTP one; `drop` closes the connection without an answer, before the
-    call has had its effect or after; `delay` (seconds) comes first and may stand alone.
+    call has had its effect or after, or never: then the caller waits as long as it likes after its effect.
+    `delay` (seconds) comes first and may stand alone. "upload" as a method is the address for a file's bytes.
     """
 
     method: str
@@ -21,9 +27,16 @@ class Fault:
     error: str | None = None
     status: int | None = None
     retry_after: int | None = None
-    drop: Literal["before", "after"] | None = None
+    drop: Drop | None = None
     delay: float = 0
     when: Callable[[Mapping[str, Any]], bool] | None = None
+
+
+def dropped(request: web.Request) -> web.Response:
+    """Close the connection under the caller, without a word."""
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response()
 
 
 class Faults:

@@ -33,7 +33,7 @@ from bot.local_slack.addresses import Addresses
 from bot.local_slack.app import BOT_SCOPES, EVENTS, InstalledApp
 from bot.local_slack.callbacks import ResponseUrls, Triggers
 from bot.local_slack.events import Events, SentEvent
-from bot.local_slack.faults import Fault, RateLimits
+from bot.local_slack.faults import Drop, Fault, RateLimits
 from bot.local_slack.methods import Parts
 from bot.local_slack.people import Person
 from bot.local_slack.socket_mode import Ack, AckFailure, SocketMode
@@ -96,7 +96,7 @@ class LocalSlack:
     # running
 
     async def start(self) -> None:
-        addresses = Addresses(self.parts)
+        addresses = Addresses(self.parts, self._web.faults)
         server = web.Application(client_max_size=LARGEST_BODY)
         server.add_routes(
             [
@@ -283,7 +283,7 @@ class LocalSlack:
         error: str | None = None,
         status: int | None = None,
         retry_after: int | None = None,
-        drop: Literal["before", "after"] | None = None,
+        drop: Drop | None = None,
         delay: float = 0,
         when: Callable[[Mapping[str, Any]], bool] | None = None,
     ) -> None:
@@ -299,6 +299,14 @@ class LocalSlack:
     ) -> None:
         """Ask every open connection to go."""
         await self._socket.disconnect(reason)
+
+    def fall_silent(self) -> None:
+        """Every open connection is half-open from now on: not closed, and nothing is answered."""
+        self._socket.fall_silent()
+
+    def refuse_connections(self, times: int) -> None:
+        """The next connections are refused although their addresses were given, and these are used up."""
+        self._socket.links_to_refuse = times
 
     def uninstall(self) -> None:
         """Somebody removes the app: it is told so, and its tokens are worth nothing from now on."""

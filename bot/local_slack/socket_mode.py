@@ -59,6 +59,8 @@ class SocketMode:
         self._sent: dict[str, Sent] = {}
         self._next = 0
         self._leaving: set[web.WebSocketResponse] = set()
+        self._silent: set[web.WebSocketResponse] = set()
+        self.links_to_refuse = 0  # the next so many, after their tickets are used up
 
     def ticket_url(self) -> str:
         """The address of one connection. It is good for one use."""
@@ -73,6 +75,9 @@ class SocketMode:
         if ticket not in self._tickets:
             return web.Response(status=403, text="invalid ticket")
         self._tickets.discard(ticket)
+        if self.links_to_refuse:
+            self.links_to_refuse -= 1
+            return web.Response(status=503)
         socket = web.WebSocketResponse(heartbeat=PING_SECONDS, timeout=CLOSE_SECONDS)
         await socket.prepare(request)
         if len(self.connections) >= MOST_CONNECTIONS:
@@ -91,11 +96,15 @@ class SocketMode:
             )
             self.workspace.changed()
             async for message in socket:
+                if socket in self._silent:
+                    await until_gone(request)
+                    break
                 if message.type is WSMsgType.TEXT:
                     self._answered(message.data)
         finally:
             self.connections.remove(socket)
             self._leaving.discard(socket)
+            self._silent.discard(socket)
             self.workspace.changed()
         return socket
 
@@ -167,7 +176,19 @@ class SocketMode:
             if reason == "link_disabled":
                 await socket.close()
 
+    def fall_silent(self) -> None:
+        """Every connection is half-open from now on: nothing is read any more, and no ping answered."""
+        self._silent.update(self.connections)
+
     async def close(self) -> None:
         for socket in list(self.connections):
             with suppress(ConnectionError):
                 await socket.close()
+
+
+async def until_gone(request: web.Request) -> None:
+    """Until the other side has closed the connection."""
+    while True:
+        if request.transport is None or request.transport.is_closing():
+            return
+        await asyncio.sleep(0.05)

@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import web
 
 from bot.local_slack.chat_methods import CHAT_METHODS
-from bot.local_slack.faults import Faults, RateLimits
+from bot.local_slack.faults import Faults, RateLimits, dropped
 from bot.local_slack.file_methods import FILE_METHODS
 from bot.local_slack.limits import Refusal
 from bot.local_slack.methods import Kind, Method, Parts
@@ -82,6 +82,8 @@ class WebApi:
             if token == self.parts.app.bot_token:
                 headers["X-OAuth-Scopes"] = ",".join(self.parts.app.scopes)
         self.parts.workspace.changed()
+        if fault and fault.drop == "never":
+            await asyncio.Event().wait()
         if fault and fault.drop == "after":
             return dropped(request)
         return web.json_response(call.result, status=call.status, headers=headers)
@@ -124,13 +126,6 @@ def refused(refusal: Refusal) -> Json:
     if refusal.problems:
         answer["response_metadata"] = {"messages": [f"[ERROR] {one}" for one in refusal.problems]}
     return answer
-
-
-def dropped(request: web.Request) -> web.Response:
-    """Close the connection under the caller, without a word."""
-    if request.transport is not None:
-        request.transport.abort()
-    return web.Response()
 
 
 async def read_request(request: web.Request, *, takes_json: bool) -> tuple[Json, str | None, Json | None]:

@@ -61,7 +61,8 @@ class Desk:
         waiting.cancel()
         if running.done():
             running.result()
-        await self.slack.wait_for(lambda: self.slack.connections, PATIENCE)
+        if not settings.over_http:
+            await self.slack.wait_for(lambda: self.slack.connections, PATIENCE)
         return stop
 
     async def request(self, topic: str, *, by: Person | None = None) -> Message:
@@ -123,6 +124,14 @@ class Desk:
                 assert now is not None
                 if now.usage["requests"] >= requests:
                     return now.usage
+                await asyncio.sleep(0.02)
+
+    async def until(self, question: str, answer: object) -> None:
+        """Until the database answers a question so."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                if await self.knowledge.pool.fetchval(question) == answer:
+                    return
                 await asyncio.sleep(0.02)
 
     async def vectors(self) -> None:

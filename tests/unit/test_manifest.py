@@ -10,6 +10,7 @@ import yaml
 from slack_sdk.web.async_client import AsyncWebClient
 
 EVERY_CHANNEL_READ = frozenset({"channels:read", "groups:read", "im:read", "mpim:read"})
+EVERY_CHANNEL_HISTORY = frozenset({"channels:history", "groups:history", "im:history", "mpim:history"})
 
 # Bot scopes by method, from the reference of the Web API; an empty set is a method that needs none.
 SCOPES_OF_METHODS: dict[str, frozenset[str]] = {
@@ -20,12 +21,14 @@ SCOPES_OF_METHODS: dict[str, frozenset[str]] = {
     "chat_postEphemeral": frozenset({"chat:write"}),
     "chat_postMessage": frozenset({"chat:write"}),
     "chat_update": frozenset({"chat:write"}),
+    "conversations_history": EVERY_CHANNEL_HISTORY,
     "conversations_info": EVERY_CHANNEL_READ,
     "conversations_members": EVERY_CHANNEL_READ,
     "conversations_open": frozenset({"im:write"}),
-    "conversations_replies": frozenset({"channels:history", "groups:history", "im:history", "mpim:history"}),
+    "conversations_replies": EVERY_CHANNEL_HISTORY,
+    "files_completeUploadExternal": frozenset({"files:write"}),
+    "files_getUploadURLExternal": frozenset({"files:write"}),
     "files_info": frozenset({"files:read"}),
-    "files_upload_v2": frozenset({"files:write"}),
     "reactions_add": frozenset({"reactions:write"}),
     "usergroups_list": frozenset({"usergroups:read"}),
     "usergroups_users_list": frozenset({"usergroups:read"}),

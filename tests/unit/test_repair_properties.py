@@ -15,13 +15,13 @@ from agents.repair import looks_cut_off, repair
 from agents.slips import is_placeholder, means_nothing
 from tests.unit.wire_answers import SCHEMAS, TEXTS, as_json, right_answer
 
-# Texts that say "there is none", and words of a template, have tests of their own: "N/A" is a right text, and
-# means null all the same.
+# Texts that say "there is none", words of a template and escaped line breaks have tests of their own: "N/A"
+# is a right text, and means null all the same.
 TEXT = st.one_of(
     st.text(max_size=30),
     st.sampled_from(sorted(TEXTS.values())),
     st.text("{}[]\"'“”\\:,，：`/#<>\nn ab鍵钥", max_size=30),
-).filter(lambda text: not means_nothing(text) and not is_placeholder(text))
+).filter(lambda text: not means_nothing(text) and not is_placeholder(text) and "\\n" not in text)
 LABEL = TEXT.filter(lambda text: len(text) <= 40)
 IDS = st.integers(1, 30).map(lambda number: f"S{number}")
 CHOICES = ("high", "medium", "low", "approve", "revise", "research")

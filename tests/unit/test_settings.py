@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import models_of
+from bot.app import missing_for_slack, models_of
 from bot.settings import SettingsError, read_settings
 
 
@@ -67,6 +67,10 @@ def test_the_level_of_the_log_may_be_written_small(monkeypatch: pytest.MonkeyPat
         ("COPYDESK_DIGEST_CRON", "0 9 * * 1"),
         ("COPYDESK_DIGEST_TIMEZONE", "Europe/Lutetia"),
         ("LOG_LEVEL", "LOUD"),
+        ("LOG_FORMAT", "xml"),
+        ("PORT", "http"),
+        ("PORT", "0"),
+        ("PORT", "70000"),
     ],
 )
 def test_a_wrong_setting_is_named_with_its_value_in_one_line(
@@ -107,7 +111,7 @@ def test_a_home_of_nobody_is_named_in_one_line(monkeypatch: pytest.MonkeyPatch) 
         read_settings()
 
 
-@pytest.mark.parametrize("name", ["SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"])
+@pytest.mark.parametrize("name", ["SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"])
 @pytest.mark.parametrize("token", ["xoxb-1 2", "xoxb-1\n2", "xoxb–1", "令牌", "トークン"])
 def test_a_token_that_cannot_be_sent_is_refused_and_not_repeated(
     name: str, token: str, monkeypatch: pytest.MonkeyPatch
@@ -135,3 +139,51 @@ def test_each_task_has_the_model_that_its_setting_names(
     models = models_of(read_settings())
     named = {role for role, model in vars(models).items() if model is not None and model.model_name == "test"}
     assert named == roles
+
+
+@pytest.mark.parametrize(
+    ("settings", "over_http", "port"),
+    [
+        ({}, True, 3000),
+        ({"PORT": "8080"}, True, 8080),
+        ({"SLACK_APP_TOKEN": "xapp-1"}, False, None),
+        ({"SLACK_APP_TOKEN": "xapp-1", "PORT": "8080"}, False, 8080),
+        ({"SLACK_APP_TOKEN": "xapp-1", "SLACK_SIGNING_SECRET": "8f742231b10e8888"}, False, None),
+        ({"SLACK_APP_TOKEN": "", "SLACK_SIGNING_SECRET": "8f742231b10e8888"}, True, 3000),
+    ],
+)
+def test_slack_is_heard_over_http_where_there_is_no_app_token(
+    settings: dict[str, str], over_http: bool, port: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    read = read_settings()
+    assert (read.over_http, read.serves_on) == (over_http, port)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({}, ("SLACK_BOT_TOKEN", "manifest.yml")),
+        ({"SLACK_SIGNING_SECRET": "8f742231b10e8888"}, ("SLACK_BOT_TOKEN",)),
+        ({"SLACK_BOT_TOKEN": "xoxb-1"}, ("SLACK_APP_TOKEN", "Socket Mode", "SLACK_SIGNING_SECRET", "HTTP")),
+    ],
+)
+def test_what_is_missing_for_slack_is_said_for_both_ways(
+    settings: dict[str, str], words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    sentence = missing_for_slack(read_settings())
+    assert sentence is not None
+    assert sentence.endswith(".")
+    for word in words:
+        assert word in sentence
+
+
+def test_a_bot_token_and_either_of_the_two_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-1")
+    for name in ("SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"):
+        with monkeypatch.context() as context:
+            context.setenv(name, "secret-1")
+            assert missing_for_slack(read_settings()) is None

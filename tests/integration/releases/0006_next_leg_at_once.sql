@@ -1,0 +1,1 @@
+-- Adds a trigger, and no room for rows.
