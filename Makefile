@@ -32,7 +32,7 @@ run: setup ## the bot, with the tokens of .env
 	@exec $(BIN)/python -m bot serve
 
 test: setup-dev ## all tests: unit, integration (a real PostgreSQL), end to end
-	@$(BIN)/pytest -n 2
+	@$(BIN)/pytest -n 3 --dist worksteal
 
 test-chaos: setup-dev ## the bot killed at every step, many workers, a soak; writes docs/reliability.md (40 minutes)
 	@$(BIN)/python -m bench.kill_everywhere --write
@@ -52,10 +52,12 @@ check: setup-dev ## format, lint, types, and which package may import which
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: setup-dev ## calls, tokens, time, acks, kinds of models, measured and written into docs/ (8 minutes)
+bench: setup-dev ## calls, tokens, time, acks, kinds of models, ingest, requests that leave, written into docs/ (11 minutes)
 	@$(BIN)/python -m bench.first_draft --write
 	@$(BIN)/python -m bench.acks --write
 	@$(BIN)/python -m bench.models --write
+	@$(BIN)/python -m bench.ingest --write
+	@$(BIN)/python -m bench.egress --write
 
 format: setup-dev ## put imports and layout in order
 	@$(BIN)/ruff check --fix

@@ -6,8 +6,10 @@ from typing import Literal
 
 from agents.account import Account
 from agents.models import Models
+from agents.web_search import WebSearch
 from knowledge.journal import Journal
 from knowledge.model_record import Conduct
+from knowledge.pages import Pages
 from knowledge.search import Search
 
 
@@ -60,12 +62,22 @@ class Trimmed:
     share: float
 
 
+@dataclass(frozen=True)
+class Web:
+    """What one article may use of the web. Pages that it reads are kept as its own sources."""
+
+    search: WebSearch
+    pages: Pages
+    article_id: int
+
+
 @dataclass
 class Desk:
     """One leg's models and search, and the account that all calls of an article share.
 
     `conducts` collects how the models kept to the shape of answers in this leg, `trimmed` what had to be
     left out of their requests. With a `journal`, calls that this leg has finished before are not made again.
+    `web` is where research may look beside the knowledge base; None where the settings do not allow it.
     """
 
     models: Models
@@ -75,3 +87,4 @@ class Desk:
     conducts: list[Conduct] = field(default_factory=list)
     trimmed: list[Trimmed] = field(default_factory=list)
     journal: Journal | None = None
+    web: Web | None = None

@@ -5,7 +5,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from opentelemetry import trace
 from pydantic import TypeAdapter, ValidationError
@@ -21,6 +21,8 @@ from knowledge.journal import Journal
 from knowledge.search import Passage, Search
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _PASSAGES = TypeAdapter(list[Passage])
 # Of the parts of messages: new in every run, and nothing of what was asked.
@@ -89,21 +91,34 @@ class JournaledSearch:
     async def _once(
         self, asked: list[str | int], search: Callable[[], Awaitable[list[Passage]]]
     ) -> list[Passage]:
-        if self.journal is None:
-            return await search()
-        step, n, digest = f"{self.step}:search", self._asked, _digest(asked)
+        n = self._asked
         self._asked += 1
-        if (body := self.journal.find(step, n, digest)) is not None:
-            try:
-                passages = _PASSAGES.validate_json(body)
-            except ValidationError:
-                log.warning("a search of another version cannot be read: %s is made anew", step)
-            else:
-                replays.add(1, {"of": "search"})
-                return passages
-        found = await search()
-        await self.journal.write(step, n, digest, _PASSAGES.dump_json(found).decode())
-        return found
+        return await once(self.journal, f"{self.step}:search", n, asked, _PASSAGES, search)
+
+
+async def once(
+    journal: Journal | None,
+    step: str,
+    n: int,
+    asked: list[str | int],
+    shape: TypeAdapter[T],
+    call: Callable[[], Awaitable[T]],
+) -> T:
+    """What the `n`-th call of a step gave, if it was asked the same before; else what it gives now."""
+    if journal is None:
+        return await call()
+    digest = _digest(asked)
+    if (body := journal.find(step, n, digest)) is not None:
+        try:
+            given = shape.validate_json(body)
+        except ValidationError:
+            log.warning("a search of another version cannot be read: %s is made anew", step)
+        else:
+            replays.add(1, {"of": step.rpartition(":")[2]})
+            return given
+    found = await call()
+    await journal.write(step, n, digest, shape.dump_json(found).decode())
+    return found
 
 
 def _response(body: str) -> ModelResponse | None:

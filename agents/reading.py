@@ -59,6 +59,7 @@ class Reading:
     passages: dict[int, SourcePassage] = field(default_factory=dict)  # by chunk id
     searches: int = 0  # of this research
     searches_before: int = 0
+    web_searches: int = 0
     queries: tuple[str, ...] = ()  # of the latest search
     read_on: bool = False  # around a passage of before: enough where a question asks for no more
     faults: int = 0
@@ -83,6 +84,16 @@ class Reading:
         self.queries = tuple(queries)
         self._tell()
 
+    def looks_on_the_web(self, query: str) -> None:
+        """Say what is looked for there, before it is."""
+        self.web_searches += 1
+        self.queries = (query,)
+        self._tell()
+
+    @property
+    def searches_in_all(self) -> int:
+        return self.searches_before + self.searches + self.web_searches
+
     def record(self, found: Sequence[Passage]) -> Passages:
         """Keep what a tool retrieved; give it as the model sees it.
 
@@ -93,6 +104,25 @@ class Reading:
         seen = [read for passage in found if (read := self._kept(passage)) is not None]
         self._tell()
         return Passages(passages=seen)
+
+    def record_neighbours(self, found: Sequence[Passage]) -> Passages:
+        """The same of passages in reading order: those under the same headings are one to the model.
+
+        It reads on as in the document, and its quotes are found in the passages as they are kept: a sentence
+        never stands in two.
+        """
+        merged: list[PassageRead] = []
+        for read in self.record(found).passages:
+            last = merged[-1] if merged else None
+            if (
+                last is not None
+                and (last.source_id, last.heading) == (read.source_id, read.heading)
+                and len(text := f"{last.text}\n\n{read.text}") <= LIMIT
+            ):
+                merged[-1] = last.model_copy(update={"text": text})
+            else:
+                merged.append(read)
+        return Passages(passages=merged)
 
     def _kept(self, passage: Passage) -> PassageRead | None:
         source = self.sources.get(passage.document_id) or Source(
@@ -119,7 +149,7 @@ class Reading:
     def _tell(self) -> None:
         self.desk.progress(
             AgentProgress(
-                searches=self.searches_before + self.searches,
+                searches=self.searches_in_all,
                 passages=len(self.passages),
                 sources=len(self.sources),
                 queries=self.queries,

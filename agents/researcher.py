@@ -13,6 +13,7 @@ from agents.desk import Desk, Trimmed
 from agents.errors import FINAL, AgentError
 from agents.evidence import evidence
 from agents.fitting import FittingModel
+from agents.journaled_web import JournaledWeb
 from agents.models import abilities_for
 from agents.prompt import element, instructions, prompt, restored, tag, topic_and_language
 from agents.quotes import locate
@@ -20,6 +21,7 @@ from agents.reading import Reading
 from agents.stage import Stage, answer_of
 from agents.tools import STEPS, TOOLS, CheckedArguments
 from agents.tools_in_words import ToolsInWords
+from agents.web import WEB_ARGUMENTS, WebResearch
 from agents.wire import FindingsAnswer
 from agents.written_calls import WrittenCalls
 from knowledge.language import Language
@@ -167,6 +169,7 @@ async def _report_on(
     reading: Reading, model: Model, request: str, desk: Desk, *, calls: WrittenCalls, step: str
 ) -> str:
     fitting = FittingModel(model)
+    web = [] if desk.web is None else [WebResearch(JournaledWeb(desk.web, desk.journal, step))]
     report = await ask(
         _researcher,
         request,
@@ -175,7 +178,7 @@ async def _report_on(
         desk=desk,
         step=step,
         steps=STEPS,
-        capabilities=[calls, CheckedArguments()],
+        capabilities=[calls, CheckedArguments(WEB_ARGUMENTS), *web],
     )
     if fitting.share < 1:
         desk.trimmed.append(Trimmed(model.model_name, fitting.share))
@@ -226,7 +229,7 @@ def _checked(
         gaps=list(dict.fromkeys(gaps)),
         summary=restored(answer.summary.strip()),
         passages=[passage for passage in reading.passages.values() if passage.source_id in used],
-        searches=reading.searches_before + reading.searches,
+        searches=reading.searches_in_all,
     )
 
 

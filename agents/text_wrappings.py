@@ -82,7 +82,7 @@ def _without_end_marks(text: str) -> str:
 
 def _unescaped(text: str) -> str:
     """Without the escapes that came through; those in code that stands in a line are what it speaks of."""
-    if "\\" not in text:
+    if "\\" not in text or _is_json(text):
         return text
     parts = list(_parts(text))
     words = [part for part, ticks in parts if not ticks]
@@ -99,6 +99,17 @@ def _unescaped(text: str) -> str:
         return str(json.loads(text))
     except ValueError:
         return unescaped
+
+
+def _is_json(text: str) -> bool:
+    """Whether it is a list or an object of JSON, whose escapes are its own."""
+    if text[:1] not in ("[", "{"):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _breaks_are_meant(words: list[str]) -> bool:

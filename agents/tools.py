@@ -1,6 +1,7 @@
 """The tools of research: one schema for what the model is told, what is validated and what the code gets."""
 
 import logging
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
@@ -27,10 +28,10 @@ PASSAGES = 5
 MOST_NEIGHBOURS = 3
 NEIGHBOURS = 1
 
-_LAST_WORD = "Write the report now, from what you have."
+LAST_WORD = "Write the report now, from what you have."
 
 
-class _Arguments(BaseModel):
+class Arguments(BaseModel):
     # No docstrings here: they would go over the wire a second time, below the tool's own description. Strict
     # numbers, since `true` is 1 otherwise; "5" and 5.0 are put right before.
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -44,7 +45,7 @@ Query = Annotated[
 Neighbours = Annotated[int, Field(strict=True, ge=0, le=MOST_NEIGHBOURS)]
 
 
-class SearchArguments(_Arguments):
+class SearchArguments(Arguments):
     queries: list[Query] = Field(
         min_length=1,
         max_length=MOST_QUERIES,
@@ -59,7 +60,7 @@ class SearchArguments(_Arguments):
     )
 
 
-class ReadArguments(_Arguments):
+class ReadArguments(Arguments):
     passage_id: str = Field(
         pattern=r"^P[0-9]{1,12}$", description="The id of a passage that you have read, such as P12."
     )
@@ -119,10 +120,10 @@ async def read_source(ctx: RunContext[Reading], asked: ReadArguments) -> Read:
             code="unknown_passage", advice="Name the passage_id of a passage that a search has given you."
         )
     reading.read_on = True
-    return _read(reading.record(found))
+    return _read(reading.record_neighbours(found))
 
 
-_ARGUMENTS: dict[str, type[_Arguments]] = {"knowledge_search": SearchArguments, "read_source": ReadArguments}
+ARGUMENTS: Mapping[str, type[Arguments]] = {"knowledge_search": SearchArguments, "read_source": ReadArguments}
 # One after the other: so ids do not depend on which search was faster. Not strict, since that would demand
 # what may be left out.
 TOOLS: list[Tool[Reading]] = [
@@ -134,9 +135,12 @@ TOOLS: list[Tool[Reading]] = [
 class CheckedArguments(AbstractCapability[Reading]):
     """What models often get wrong and what has one meaning is put right; all else goes back to them.
 
-    Goes with every run that has `TOOLS`. A tool that is called wrongly once too often ends the run, with
-    UnexpectedModelBehavior that says what was wrong.
+    Goes with every run that has `TOOLS`; `more` are the arguments of its other tools. A tool that is called
+    wrongly once too often ends the run, with UnexpectedModelBehavior that says what was wrong.
     """
+
+    def __init__(self, more: Mapping[str, type[Arguments]] | None = None) -> None:
+        self._arguments = {**ARGUMENTS, **(more or {})}
 
     async def before_tool_validate(
         self,
@@ -146,7 +150,7 @@ class CheckedArguments(AbstractCapability[Reading]):
         tool_def: ToolDefinition,
         args: str | dict[str, Any],
     ) -> str | dict[str, Any]:
-        return mended(args, _ARGUMENTS[tool_def.name])
+        return mended(args, self._arguments[tool_def.name])
 
     async def on_tool_validate_error(
         self,
@@ -197,9 +201,16 @@ def _read(passages: Passages) -> Read:
     return Missed(code="failed", advice="What was found cannot be read. Search for something else.")
 
 
+def is_due(ctx: RunContext[Reading]) -> bool:
+    """Whether the report is due, so that tools give nothing any more.
+
+    They stay and say so: some providers refuse a history with tool calls when no tool is declared.
+    """
+    return ctx.run_step >= STEPS - 1
+
+
 def _no_steps_left(ctx: RunContext[Reading]) -> Missed | None:
-    # The tools stay and say so: some providers refuse a history with tool calls when no tool is declared.
-    return Missed(code="no_steps_left", advice=_LAST_WORD) if ctx.run_step >= STEPS - 1 else None
+    return Missed(code="no_steps_left", advice=LAST_WORD) if is_due(ctx) else None
 
 
 def _told_once(reading: Reading, fault: Exception) -> Missed:

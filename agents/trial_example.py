@@ -16,6 +16,7 @@ from agents.contracts import (
     SourcePassage,
 )
 from agents.desk import StandingRequest
+from knowledge.filters import Filters
 from knowledge.language import Language
 from knowledge.search import Passage, Search
 
@@ -45,7 +46,9 @@ class ExampleSearch(Search):
         self._example = example
         self.searches = 0
 
-    async def search_many(self, queries: Sequence[str], *, k: int = 5) -> list[Passage]:
+    async def search_many(
+        self, queries: Sequence[str], *, k: int = 5, filters: Filters | None = None
+    ) -> list[Passage]:
         self.searches += 1
         return self._passages_of_example()[:k]
 

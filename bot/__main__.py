@@ -40,9 +40,26 @@ def parser() -> argparse.ArgumentParser:
     serve.add_argument("--no-worker", action="store_true", help="leave the work on articles to `worker`")
     commands.add_parser("worker", help="only works on articles; run as many as you like")
 
-    ingest = commands.add_parser("ingest", help="add files and folders to the knowledge base")
-    ingest.add_argument("paths", nargs="+", metavar="PATH")
-    ingest.add_argument("--prune", action="store_true", help="forget files that are gone from the folders")
+    ingest = commands.add_parser("ingest", help="add files, folders and web pages to the knowledge base")
+    ingest.add_argument(
+        "places",
+        nargs="*",
+        metavar="PATH_OR_URL",
+        help="a file, a folder, or the address of a page or sitemap",
+    )
+    ingest.add_argument(
+        "--urls",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help="a text file with an address on each line",
+    )
+    ingest.add_argument(
+        "--prune",
+        action="store_true",
+        help="forget files that are gone from the folders, and pages that are gone or not listed any more",
+    )
     ingest.add_argument("--json", action="store_true", help="the summary as JSON")
 
     search = commands.add_parser("search", help="what the research agent would see")
@@ -77,7 +94,10 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code: 0 done, 1 failed with one sentence on stderr, 2 wrong usage."""
-    given = parser().parse_args(arguments)
+    usage = parser()
+    given = usage.parse_args(arguments)
+    if given.command == "ingest" and not given.places and not given.urls:
+        usage.error("ingest: name a PATH or URL, or --urls FILE")
     try:
         # The demo must not touch, or be touched by, what this machine is set up for.
         if given.command == "demo":
@@ -94,7 +114,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 with exporting():
                     return asyncio.run(cli.worker(settings))
             case "ingest":
-                return asyncio.run(cli.ingest(settings, given.paths, prune=given.prune, as_json=given.json))
+                return asyncio.run(
+                    cli.ingest(settings, given.places, given.urls, prune=given.prune, as_json=given.json)
+                )
             case "search":
                 return asyncio.run(cli.search(settings, given.query, k=given.k, as_json=given.json))
             case "articles":

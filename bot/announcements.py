@@ -17,6 +17,7 @@ from bot.messages import (
     Progress,
     Related,
     SectionSummary,
+    SourceMessage,
     StatusMessage,
 )
 from knowledge.article import Article, On, Status
@@ -183,6 +184,15 @@ def note(
         article_id=article.id, language=article.language, key=text_key, params=params, to=to
     )
     return Outgoing(f"article:{article.id}:note:{key}", message.model_dump(mode="json"))
+
+
+def source_key(article_id: int, document_id: int) -> str:
+    return f"article:{article_id}:source:{document_id}"
+
+
+def source(message: SourceMessage) -> Outgoing:
+    """What the thread is told of a file that was shared in it; the same document again edits it."""
+    return Outgoing(source_key(message.article_id, message.document_id), message.model_dump(mode="json"))
 
 
 def _headings(draft: DraftResult) -> list[str]:

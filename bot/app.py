@@ -18,6 +18,7 @@ from slack_bolt.authorization import AuthorizeResult
 from agents.account import Budget
 from agents.models import Models, models_from
 from agents.prices import parse_prices, unpriced
+from agents.web_search import WebSearch
 from bot.arrivals import Arrivals
 from bot.background import Background
 from bot.connection import PING_SECONDS, Connection, stay_connected
@@ -25,13 +26,16 @@ from bot.decisions import Limits
 from bot.digest import Digest
 from bot.health import Check, DatabaseCheck, Health, Heartbeat, State, listening
 from bot.jobs import DEAD_AFTER_SECONDS, GRACE_SECONDS, build_jobs, run_worker
+from bot.learning import Learning
 from bot.legs import Legs
-from bot.listeners import actions, commands, events, views
+from bot.listeners import actions, commands, events, shortcuts, views
 from bot.schedule import Schedule
 from bot.sender import SLACKS_PACE, Pace, Sender
 from bot.settings import Settings
 from bot.slack import NotNow, Refused, SlackChannel, slack_client
+from bot.slack_files import SlackFiles
 from bot.slack_http import PATH, SlackRequests
+from bot.sources import Sources
 from bot.telemetry import watched
 from bot.workflow import Workflow
 from knowledge.article import Mode
@@ -43,12 +47,15 @@ from knowledge.documents import Documents
 from knowledge.embedded import EmbeddedPostgres
 from knowledge.embedding_models import open_embedder
 from knowledge.embeddings import embedding_state
+from knowledge.fetch import FetchLimits
 from knowledge.hosted_model import EmbeddingError
 from knowledge.inbox import Inbox
 from knowledge.leg_jobs import free_ended_legs
 from knowledge.model_record import ModelRecord
 from knowledge.outbox import Outbox
+from knowledge.pages import Pages
 from knowledge.search import Search
+from knowledge.shared_sources import SharedSources
 from knowledge.similar import SimilarArticles
 
 log = logging.getLogger(__name__)
@@ -120,7 +127,7 @@ async def open_knowledge(settings: Settings) -> AsyncIterator[Knowledge]:
             dsn=dsn,
             pool=pool,
             articles=Articles(pool),
-            documents=Documents(pool),
+            documents=Documents(pool, limits=FetchLimits(private_hosts=settings.private_hosts)),
             search=Search(pool, embedder),
             embedder=embedder,
         )
@@ -131,6 +138,7 @@ def check_set(settings: Settings) -> None:
     if (missing := missing_for_slack(settings)) is not None:
         raise StartError(missing)
     models_of(settings)
+    web_search_of(settings)
 
 
 def missing_for_slack(settings: Settings) -> str | None:
@@ -159,6 +167,22 @@ def models_of(settings: Settings) -> Models:
     )
 
 
+def web_search_of(settings: Settings) -> WebSearch | None:
+    """Who is asked where on the web to look; None = nobody. Raises `StartError` where a key is missing."""
+    # Each is imported where it is wanted: Tavily's client takes most of a second.
+    if settings.web_search is None:
+        return None
+    if settings.web_search != "tavily":
+        from agents.web_searxng import SearXNG
+
+        return SearXNG(settings.web_search)
+    if settings.tavily_api_key is None:
+        raise StartError("COPYDESK_WEB_SEARCH=tavily needs TAVILY_API_KEY, from https://app.tavily.com.")
+    from agents.web_tavily import Tavily
+
+    return Tavily(settings.tavily_api_key)
+
+
 async def serve(
     settings: Settings,
     knowledge: Knowledge,
@@ -179,7 +203,10 @@ async def serve(
 
     workflow = workflow_of(settings, knowledge, slack)
     background = Background()
-    arrivals = Arrivals(Inbox(knowledge.pool), workflow, slack, background)
+    shared = SharedSources(knowledge.pool)
+    sources = Sources(knowledge.documents, shared, knowledge.articles, slack, approvers=settings.who_approves)
+    learning = Learning(knowledge.documents, shared, knowledge.articles, slack, SlackFiles(client))
+    arrivals = Arrivals(Inbox(knowledge.pool), workflow, learning, sources, slack, background)
     identity = slack.identity()
 
     async def authorize() -> AuthorizeResult:
@@ -190,15 +217,10 @@ async def serve(
         authorize=authorize,
         signing_secret=settings.slack_signing_secret,
     )
-    commands.register(
-        app,
-        arrivals,
-        knowledge.articles,
-        background,
-        mode=Mode(settings.mode),
-        language=settings.language_of_all,
-    )
+    mode, language = Mode(settings.mode), settings.language_of_all
+    commands.register(app, arrivals, knowledge.articles, sources, background, mode=mode, language=language)
     actions.register(app, arrivals, background, open_view=slack.open_view)
+    shortcuts.register(app, arrivals, background, language=language)
     views.register(app, arrivals)
     events.register(app, arrivals, background, whisper=slack.whisper)
     events.register_catch_all(app)
@@ -268,6 +290,7 @@ def workflow_of(settings: Settings, knowledge: Knowledge, slack: SlackChannel) -
     return Workflow(
         knowledge.articles,
         knowledge.documents,
+        SharedSources(knowledge.pool),
         slack,
         approvers=settings.who_approves,
         limits=Limits(settings.max_reviews, settings.max_research_rounds),
@@ -275,15 +298,13 @@ def workflow_of(settings: Settings, knowledge: Knowledge, slack: SlackChannel) -
 
 
 async def work(settings: Settings, knowledge: Knowledge, heartbeat: Heartbeat) -> None:
-    """A worker: legs of articles, and vectors in the background; until cancelled."""
-    embed = None
-    if knowledge.embedder is not None:
-        embed = Backlog(knowledge.pool, knowledge.embedder).work_off_some
+    """A worker: legs of articles, and what search wants in the background; until cancelled."""
+    embed = Backlog(knowledge.pool, knowledge.embedder).work_off_some
 
     async def free_ended() -> list[int]:
         return await free_ended_legs(knowledge.pool, seconds=DEAD_AFTER_SECONDS)
 
-    prices = parse_prices(settings.prices)
+    prices, web = parse_prices(settings.prices), web_search_of(settings)
     async with models_of(settings).connected() as models:
         if settings.budget_usd is not None and (names := unpriced(models.each(), prices)):
             log.warning(
@@ -296,9 +317,11 @@ async def work(settings: Settings, knowledge: Knowledge, heartbeat: Heartbeat) -
             knowledge.search,
             models,
             Limits(settings.max_reviews, settings.max_research_rounds),
+            shared=SharedSources(knowledge.pool),
             record=ModelRecord(knowledge.pool),
             budget=Budget(settings.budget_tokens, settings.budget_usd),
             prices=prices,
+            web=None if web is None else (web, Pages(knowledge.pool, knowledge.documents)),
         )
         leg = watched(legs.work, knowledge.articles)
         jobs = build_jobs(knowledge.dsn, work=leg, embed=embed, free_ended=free_ended)

@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Literal
@@ -15,12 +16,15 @@ from bot.background import Background
 from bot.blocks import Drawn, offer_anyway
 from bot.command import topic_language
 from bot.decisions import Seen
+from bot.learning import Learn, Learning
 from bot.render import escape
 from bot.replies import Word
 from bot.slack import LockedOut, NotNow, Refused, SlackChannel
+from bot.slack_files import SharedFile
+from bot.sources import OfSource, Sources
 from bot.texts import say
 from bot.workflow import Answer, Requested, Said, Workflow
-from knowledge.inbox import Arrival, Inbox
+from knowledge.inbox import TAKEN_FOR, Arrival, Inbox
 from knowledge.language import Language
 
 log = logging.getLogger(__name__)
@@ -30,6 +34,9 @@ KEEP_SECONDS = 2.0
 
 # So many are carried out at once in a process; most of the time they wait for Slack.
 AT_ONCE = 20
+
+# Of these, what is fetched and read: a slow page must not keep a word waiting.
+READ_AT_ONCE = 4
 
 LOOK_EVERY_SECONDS = 2.0
 
@@ -47,9 +54,10 @@ class NotKept(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """A message in a thread."""
+    """A message in a thread, with the files in it."""
 
     said: Said
+    files: tuple[SharedFile, ...] = ()
     kind: Literal["spoken"] = "spoken"
 
     @property
@@ -114,19 +122,30 @@ class CancelTyped:
         return (self.key,)
 
 
-What = Spoken | Decision | Commission | CancelTyped
+What = Spoken | Decision | Commission | CancelTyped | Learn | OfSource
 WHAT: TypeAdapter[What] = TypeAdapter(Annotated[What, Field(discriminator="kind")])
 
 
 class Arrivals:
     """Each serving process carries out what it has heard itself, and what a dead one has left."""
 
-    def __init__(self, inbox: Inbox, workflow: Workflow, slack: SlackChannel, background: Background) -> None:
+    def __init__(
+        self,
+        inbox: Inbox,
+        workflow: Workflow,
+        learning: Learning,
+        sources: Sources,
+        slack: SlackChannel,
+        background: Background,
+    ) -> None:
         self._inbox = inbox
         self._workflow = workflow
+        self._learning = learning
+        self._sources = sources
         self._slack = slack
         self._background = background
         self._room = asyncio.Semaphore(AT_ONCE)
+        self._room_to_read = asyncio.Semaphore(READ_AT_ONCE)
         self._keeping = 0
         self._all_kept = asyncio.Event()
         self._all_kept.set()
@@ -177,12 +196,14 @@ class Arrivals:
         else:
             await self._inbox.later(arrival, timedelta(seconds=LOOK_EVERY_SECONDS))
             return
-        async with self._room:
+        reads = isinstance(what, Learn) or (isinstance(what, Spoken) and bool(what.files))
+        async with self._room_to_read if reads else self._room:
             try:
                 if not await self._inbox.still_ours(arrival):
                     return
                 if not await self._inbox.heard(what.claims):
-                    await self._carry_out(what)
+                    async with self._held(arrival):
+                        await self._carry_out(what)
             except Exception as fault:
                 if arrival.attempts + 1 < TRIES:
                     delay = timedelta(seconds=min(30.0, 2.0**arrival.attempts))
@@ -195,9 +216,33 @@ class Arrivals:
                     return
             await self._inbox.done(arrival)
 
+    @asynccontextmanager
+    async def _held(self, arrival: Arrival) -> AsyncIterator[None]:
+        """While it is carried out nobody else takes it, however long a page or a file takes."""
+
+        async def hold() -> None:
+            while True:
+                await asyncio.sleep(TAKEN_FOR.total_seconds() / 3)
+                try:
+                    if not await self._inbox.still_ours(arrival):
+                        return
+                except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as fault:
+                    log.warning("%s may be taken to be left: %s", arrival.key, fault)
+
+        holding = asyncio.create_task(hold())
+        try:
+            yield
+        finally:
+            holding.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await holding
+
     async def _carry_out(self, what: What) -> None:
         match what:
-            case Spoken(said):
+            case Spoken(said, files):
+                # The files first: the word in the same message is about them.
+                if files and (article := await self._workflow.article_of(said)) is not None:
+                    await self._learning.share(article, said, files)
                 await self._workflow.hear(said)
             case Decision():
                 await self._workflow.act(
@@ -220,6 +265,10 @@ class Arrivals:
                     what.article_id, user_id=what.user_id, team_id=what.team_id, claim=what.key
                 )
                 await self._respond(what.respond_to, answer.text)
+            case Learn():
+                await self._respond(what.respond_to, await self._learning.learn(what))
+            case OfSource():
+                await self._respond(what.respond_to, await self._sources.carry_out(what))
 
     async def _respond(self, url: str, text: str, blocks: list[dict[str, object]] | None = None) -> None:
         """What was done is done: an answer that is lost is not a reason to do it again."""
@@ -243,7 +292,9 @@ class Arrivals:
                     await self._slack.direct(what.user_id, f"{away_text}\n{escape(what.word.text)}")
                 case Commission(requested, respond_to):
                     await self._slack.respond(respond_to, say(requested.language, "not_written_down"))
-                case Decision(respond_to=str(url)) | CancelTyped(respond_to=url):
+                case Learn(respond_to=url):
+                    await self._slack.respond(url, say(what.language or "en", "not_written_down"))
+                case Decision(respond_to=str(url)) | CancelTyped(respond_to=url) | OfSource(respond_to=url):
                     await self._slack.respond(url, say(what.language, "not_written_down"))
         except (NotNow, LockedOut) as error:
             log.error("nor could the person be told: %s", error)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from bot.controls import actions, button, confirm, context, mrkdwn, plain_text
 from bot.digest_blocks import digest_body, digest_text
 from bot.elements import Block, fit, plain, rich_text, section, text_element
 from bot.fitting import CUT_MARK, clean, is_blank, length, shorten, size
@@ -19,9 +20,11 @@ from bot.messages import (
     FileMessage,
     NoteMessage,
     OutlineMessage,
+    SourceMessage,
     StatusMessage,
 )
 from bot.render import escape, inline
+from bot.source_blocks import source_body, source_text
 from bot.status_line import status_line
 from bot.texts import say, say_elements, say_plain
 from knowledge.article import FOLLOWS, Article, On, Status
@@ -136,6 +139,8 @@ def draw(message: AnyMessage) -> Drawn:
         case FileMessage():
             text = say(message.language, "text_file", version=message.version, title=_summary(message.title))
             return Drawn(text, [])
+        case SourceMessage():
+            return Drawn(source_text(message), source_body(message))
         case DigestMessage():
             return Drawn(digest_text(message), digest_body(message, MESSAGE_CHARACTERS))
 
@@ -146,7 +151,7 @@ def _status(message: StatusMessage) -> Drawn:
     value = ButtonValue(message.article_id, None, 0, language)
     # Failed, or at a draft that is not what was asked for, since the budget was used up.
     stopped = message.error is not None and message.status in (Status.FAILED, Status.AWAITING_APPROVAL)
-    buttons = [_button(language, RETRY, value)] if stopped else []
+    buttons = [button(language, RETRY, value)] if stopped else []
     if Status.CANCELLED in FOLLOWS[message.status]:
         buttons.append(_cancel(value))
     about = say_elements(
@@ -161,7 +166,7 @@ def _status(message: StatusMessage) -> Drawn:
     )
     # Slack refuses an empty text, and a topic of nothing but invisible characters would be one.
     topic = CUT_MARK if is_blank(clean(message.topic)) else shorten(message.topic, TOPIC_CHARACTERS)
-    state: Block = {"type": "section", "text": _mrkdwn(line)}
+    state: Block = {"type": "section", "text": mrkdwn(line)}
     if len(buttons) == 1:
         state["accessory"] = buttons[0]
     return Drawn(
@@ -169,7 +174,7 @@ def _status(message: StatusMessage) -> Drawn:
         [
             rich_text(section([text_element(topic, bold=True), text_element("\n"), *about])),
             state,
-            *([_actions(buttons)] if len(buttons) > 1 else []),
+            *([actions(buttons)] if len(buttons) > 1 else []),
         ],
     )
 
@@ -214,17 +219,17 @@ def _decision(
     """The end of a message: words and buttons while people are asked, else who decided or what follows."""
     language = message.language
     if message.decided is not None:
-        return [_context(say(language, f"decided_{message.decided.action}", by=message.decided.by))]
+        return [context(say(language, f"decided_{message.decided.action}", by=message.decided.by))]
     if not message.asks:
-        return [_context(say(language, f"hint_{value.on}_auto"))]
-    approve = _button(language, APPROVE, value, label=f"button_approve_{value.on}", version=message.version)
+        return [context(say(language, f"hint_{value.on}_auto"))]
+    approve = button(language, APPROVE, value, label=f"button_approve_{value.on}", version=message.version)
     buttons = [
         {**approve, "style": "primary"},
-        *([_button(language, APPLY_REVIEW, value)] if review else []),
-        _button(language, REQUEST_CHANGES, value),
+        *([button(language, APPLY_REVIEW, value)] if review else []),
+        button(language, REQUEST_CHANGES, value),
         _cancel(value),
     ]
-    return [_context(hint), _actions(buttons)]
+    return [context(hint), actions(buttons)]
 
 
 def _example(message: OutlineMessage | DraftMessage) -> int:
@@ -248,15 +253,15 @@ def request_changes_view(article_id: int, on: On, version: int, language: Langua
         "type": "modal",
         "callback_id": REQUEST_CHANGES,
         "private_metadata": str(ButtonValue(article_id, on, version, language)),
-        "title": _plain_text(say_plain(language, "modal_title", on=on, version=version)),
-        "submit": _plain_text(say_plain(language, "modal_submit")),
-        "close": _plain_text(say_plain(language, "modal_close")),
+        "title": plain_text(say_plain(language, "modal_title", on=on, version=version)),
+        "submit": plain_text(say_plain(language, "modal_submit")),
+        "close": plain_text(say_plain(language, "modal_close")),
         "blocks": [
             {
                 "type": "input",
                 "block_id": REQUEST_FIELD,
-                "label": _plain_text(say_plain(language, "modal_label")),
-                "hint": _plain_text(say_plain(language, "modal_hint")),
+                "label": plain_text(say_plain(language, "modal_label")),
+                "hint": plain_text(say_plain(language, "modal_hint")),
                 "element": {
                     "type": "plain_text_input",
                     "action_id": REQUEST_FIELD,
@@ -277,10 +282,10 @@ def request_changes_errors(view: dict[str, Any]) -> dict[str, str]:
 def offer_anyway(text: str, offered: Offered) -> list[Block]:
     """An answer to `/article` (mrkdwn) with the button that starts the article all the same."""
     offer = Offer(topic=offered.topic, language=offered.language, mode=offered.mode, id=offered.claim)
-    blocks: list[Block] = [{"type": "section", "text": _mrkdwn(shorten(text, SECTION_CHARACTERS))}]
+    blocks: list[Block] = [{"type": "section", "text": mrkdwn(shorten(text, SECTION_CHARACTERS))}]
     value = json.dumps(offer.model_dump(), ensure_ascii=False)
     if length(value) <= VALUE_CHARACTERS:
-        blocks.append(_actions([_button(offered.language, START_ANYWAY, value)]))
+        blocks.append(actions([button(offered.language, START_ANYWAY, value)]))
     return blocks
 
 
@@ -315,41 +320,13 @@ def _summary(text: str) -> str:
     return shorten(" ".join(text.split()), SUMMARY_CHARACTERS)
 
 
-def _button(
-    language: Language, action_id: str, value: ButtonValue | str, *, label: str | None = None, **params: int
-) -> dict[str, Any]:
-    return {
-        "type": "button",
-        "action_id": action_id,
-        "text": _plain_text(say_plain(language, label or f"button_{action_id}", **params)),
-        "value": str(value),
-    }
-
-
 def _cancel(value: ButtonValue) -> dict[str, Any]:
     """The one button that cannot be taken back asks once more."""
     language = value.language
-    confirm = {
-        "title": _plain_text(say_plain(language, "confirm_cancel_title", id=value.article_id)),
-        "text": _plain_text(say_plain(language, "confirm_cancel")),
-        "confirm": _plain_text(say_plain(language, "confirm_yes")),
-        "deny": _plain_text(say_plain(language, "confirm_no")),
-    }
-    return {**_button(language, CANCEL, value), "confirm": confirm}
-
-
-def _actions(buttons: list[dict[str, Any]]) -> Block:
-    return {"type": "actions", "elements": buttons}
-
-
-def _context(mrkdwn: str) -> Block:
-    return {"type": "context", "elements": [_mrkdwn(mrkdwn)]}
-
-
-def _mrkdwn(text: str) -> dict[str, Any]:
-    """`verbatim`: Slack makes no links of what only looks like one."""
-    return {"type": "mrkdwn", "text": text, "verbatim": True}
-
-
-def _plain_text(text: str) -> dict[str, Any]:
-    return {"type": "plain_text", "text": text, "emoji": False}
+    asked = confirm(
+        title=say_plain(language, "confirm_cancel_title", id=value.article_id),
+        text=say_plain(language, "confirm_cancel"),
+        yes=say_plain(language, "confirm_yes"),
+        no=say_plain(language, "confirm_no"),
+    )
+    return {**button(language, CANCEL, value), "confirm": asked}

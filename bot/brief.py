@@ -8,6 +8,7 @@ from agents.desk import StandingRequest
 from bot.decisions import missing_evidence
 from bot.texts import say_plain
 from knowledge.article import Action, Article, Decision, Status
+from knowledge.shared_sources import Unread
 
 
 def research_of(article: Article) -> ResearchResult | None:
@@ -54,6 +55,19 @@ def questions_of(article: Article) -> list[str]:
     """What to look for beyond the topic: people's questions, else what reviewer or analyst miss."""
     asked = [decision.text for decision in article.taken if decision.action is Action.RESEARCH]
     return [text for text in asked if text] or missing_evidence(article)
+
+
+def questions_on(article: Article, unread: Sequence[Unread]) -> list[str]:
+    """What people have shared in the thread is looked at, whatever the topic's own words find."""
+    return [say_plain(article.language, "read_shared", title=one.title) for one in unread]
+
+
+def reading_first(to: Status, unread: Sequence[Unread]) -> Status:
+    """Where a change of the text leads: past research, if something was shared that none has looked at.
+
+    It is the way of `research: …`, and ends where `to` would.
+    """
+    return Status.RESEARCHING if unread and to in (Status.OUTLINING, Status.REVISING) else to
 
 
 def has_researched(history: Sequence[Mapping[str, Any]]) -> bool:

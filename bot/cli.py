@@ -20,8 +20,10 @@ from bot.digest_command import post_digest
 from bot.doctor import examine
 from bot.local_slack.plain_text import block_text
 from bot.settings import Settings
+from knowledge.addresses import WebAddress, is_web_address
 from knowledge.article import Article
-from knowledge.documents import IngestProgress, IngestReport
+from knowledge.ingest_report import IngestProgress, IngestReport
+from knowledge.listing import AddressList
 
 
 class CommandError(Exception):
@@ -65,9 +67,12 @@ async def worker(settings: Settings) -> int:
     return 0
 
 
-async def ingest(settings: Settings, paths: Sequence[str], *, prune: bool, as_json: bool) -> int:
+async def ingest(
+    settings: Settings, given: Sequence[str], lists: Sequence[Path], *, prune: bool, as_json: bool
+) -> int:
+    places = [WebAddress(each) if is_web_address(each) else Path(each) for each in given]
     async with open_knowledge(settings) as knowledge:
-        report = await ingest_with_bar(knowledge, [Path(path) for path in paths], prune=prune)
+        report = await ingest_with_bar(knowledge, [*places, *map(AddressList, lists)], prune=prune)
         without_vector = await knowledge.without_vector()
     if as_json:
         print(report.model_dump_json())
@@ -78,7 +83,9 @@ async def ingest(settings: Settings, paths: Sequence[str], *, prune: bool, as_js
     return 0 if report.added + report.updated + report.unchanged else 1
 
 
-async def ingest_with_bar(knowledge: Knowledge, paths: Sequence[Path], *, prune: bool) -> IngestReport:
+async def ingest_with_bar(
+    knowledge: Knowledge, places: Sequence[Path | WebAddress | AddressList], *, prune: bool
+) -> IngestReport:
     """Ingest with a progress bar on stderr, where there is a terminal."""
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[chunks]} passages"))
     console = Console(stderr=True)
@@ -88,7 +95,7 @@ async def ingest_with_bar(knowledge: Knowledge, paths: Sequence[Path], *, prune:
         def progress(done: IngestProgress) -> None:
             bar.update(task, completed=done.done, total=done.total, chunks=done.chunks)
 
-        return await knowledge.documents.ingest(paths, prune=prune, progress=progress)
+        return await knowledge.documents.ingest(places, prune=prune, progress=progress)
 
 
 def ingest_summary(report: IngestReport) -> str:

@@ -11,6 +11,8 @@ from knowledge.language import Language
 # sentences fit; what is longer is a brief, and belongs into the thread as `revise: …`.
 TOPIC_CHARACTERS = 300
 
+LONGEST_SHOWN = 200  # characters of an address in an answer
+
 # Ids are `integer` in PostgreSQL: a larger number is no article's, and no query could even ask for it.
 _LARGEST_ID = 2**31 - 1
 
@@ -37,6 +39,21 @@ class CancelArticle:
 
 
 @dataclass(frozen=True, slots=True)
+class LearnPage:
+    url: str  # as typed
+
+
+@dataclass(frozen=True, slots=True)
+class ListSources:
+    article_id: int | None  # None = of the knowledge base
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetSource:
+    document_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class Help:
     pass
 
@@ -49,20 +66,42 @@ class BadCommand:
     params: Mapping[str, str | int] = field(default_factory=dict)
 
 
-Command = StartArticle | ListArticles | ShowStatus | CancelArticle | Help | BadCommand
+Command = (
+    StartArticle
+    | ListArticles
+    | ShowStatus
+    | CancelArticle
+    | LearnPage
+    | ListSources
+    | ForgetSource
+    | Help
+    | BadCommand
+)
 
 _SUBCOMMANDS: Mapping[str, Command] = {
     **dict.fromkeys(("help", "帮助", "幫助", "ヘルプ"), Help()),
     **dict.fromkeys(("list", "列表", "一覧"), ListArticles()),
     **dict.fromkeys(("status", "状态", "狀態", "状態"), ShowStatus()),
+    **dict.fromkeys(("sources", "来源", "來源", "出典"), ListSources(None)),
+    **dict.fromkeys(("learn", "学习", "學習", "学習"), BadCommand("usage_learn")),
 }
 # Numbers alone are no topic either: `cancel 12 13` is a cancel that went wrong.
-_CANCEL = re.compile(r"(?:cancel\b|取消|キャンセル)\s*(?P<ids>[#0-9,、\s]*)")
+_IDS = r"\s*(?P<ids>[#0-9,、\s]*)"
+_CANCEL = re.compile(rf"(?:cancel\b|取消|キャンセル){_IDS}")
+_FORGET = re.compile(rf"(?:forget\b|移除|删除|刪除|削除){_IDS}")
+_SOURCES_OF = re.compile(rf"(?:sources\b|来源|來源|出典){_IDS}")
+
+# As Slack sends it, so that the address keeps its case; `<address|label>` where Slack has made a link of it.
+_LEARN = re.compile(r"\s*(?:learn|学习|學習|学習)\s+<?([^\s<>|]+)(?:\|[^<>]*)?>?\s*", re.IGNORECASE)
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*", re.IGNORECASE)
 
 # Keyboards turn `--` into one dash, Chinese ones into two.
 _AUTO = r"(?:--|[–—―]{1,2})auto"
 _AUTO_IN_FRONT = re.compile(rf"{_AUTO}(?:\s|\Z)", re.IGNORECASE)
 _AUTO_AT_THE_END = re.compile(rf"(?:\A|\s|(?<=[^\x00-\x7f])){_AUTO}\Z", re.IGNORECASE)
+
+# Of the words above those that, as topics, would be taken for Chinese.
+_JAPANESE_WORDS = ("学習", "削除", "出典", "状態")
 
 # Opening quotation marks, each with what may close it (keyboards mix them up).
 _QUOTES = {
@@ -92,7 +131,17 @@ def read_command(text: str) -> Command:
     if (subcommand := _SUBCOMMANDS.get(words)) is not None:
         return subcommand
     if (cancel := _CANCEL.fullmatch(words)) is not None:
-        return _cancel(cancel["ids"])
+        number = _number(cancel["ids"], usage="usage_cancel", unknown="unknown_article")
+        return CancelArticle(number) if isinstance(number, int) else number
+    if (sources := _SOURCES_OF.fullmatch(words)) is not None:
+        number = _number(sources["ids"], usage="usage_sources", unknown="unknown_article")
+        return ListSources(number) if isinstance(number, int) else number
+    if (forget := _FORGET.fullmatch(words)) is not None:
+        number = _number(forget["ids"], usage="usage_forget", unknown="unknown_source")
+        return ForgetSource(number) if isinstance(number, int) else number
+    learn = _LEARN.fullmatch(INVISIBLE.sub("", text))
+    if learn is not None and (page := _learn(readable(learn[1]))) is not None:
+        return page
     said, auto = _without_auto(said)
     return _topic(_unquoted(said), auto=auto)
 
@@ -109,15 +158,39 @@ def topic_language(topic: str) -> Language:
     return "zh" if _HAN.search(topic) else "en"
 
 
-def _cancel(ids: str) -> Command:
+def spoken_language(text: str, command: Command) -> Language:
+    """The language to answer in: of a topic its own, of a subcommand that of its word."""
+    if not isinstance(command, StartArticle) and plain(readable(text)).strip().startswith(_JAPANESE_WORDS):
+        return "ja"
+    return topic_language(text)
+
+
+def _number(ids: str, *, usage: str, unknown: str) -> int | BadCommand:
+    """The one id that was named; else why not, by the keys of two sentences."""
     numbers = re.findall("[0-9]+", ids)
     if len(numbers) != 1:
-        return BadCommand("usage_cancel")
+        return BadCommand(usage)
     # Compared by length first: Python refuses to read numbers of thousands of digits.
     digits = numbers[0].lstrip("0")
     if not 0 < len(digits) <= len(str(_LARGEST_ID)) or int(digits) > _LARGEST_ID:
-        return BadCommand("unknown_article", {"id": numbers[0][:20]})
-    return CancelArticle(int(digits))
+        return BadCommand(unknown, {"id": numbers[0][:20]})
+    return int(digits)
+
+
+def _learn(word: str) -> LearnPage | BadCommand | None:
+    """A page to learn; None for a word that is no address (`learn Go`).
+
+    What is only nearly an address is told how to become one: an article called so would surprise.
+    """
+    scheme, found, rest = word.partition("://")
+    if found and rest and _SCHEME.fullmatch(scheme):
+        if scheme.lower() in ("http", "https"):
+            return LearnPage(word)
+        return BadCommand("learn_not_web", {"scheme": scheme[:20]})
+    host, slash, _ = word.partition("/")
+    if host.lower().startswith("www.") or (slash and "." in host.strip(".")):
+        return BadCommand("learn_without_scheme", {"url": word[:LONGEST_SHOWN]})
+    return None
 
 
 def _without_auto(said: str) -> tuple[str, bool]:

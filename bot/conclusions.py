@@ -1,18 +1,21 @@
 """How a leg can end, as the change that is written then."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from agents.contracts import AnalysisResult, DraftResult, ResearchResult, ReviewResult
+from agents.desk import Trimmed
 from agents.errors import UNUSABLE
 from bot import announcements
 from bot.article_file import to_markdown, word_count
 from bot.fitting import shorten
+from bot.layouts import section_mark
 from bot.texts import failure
 from knowledge.article import Article, ArticleError, Status
-from knowledge.changes import Change, NewVersion
+from knowledge.changes import Change, NewVersion, Outgoing
 
 OUTCOME_CHARACTERS = 1_000
 
@@ -37,6 +40,39 @@ def showing(
             announcements.draft(shown, draft, review, previous=before, asks=asks),
         ],
     )
+
+
+def published(article: Article, draft: DraftResult, review: ReviewResult | None, *, link: str) -> Outgoing:
+    """What the thread is told: `link` leads to the file, and what was open when it was approved is named."""
+    params: dict[str, str | int] = {
+        "version": article.version,
+        "words": word_count(draft.content),
+        "sources": len(draft.used_source_ids),
+        "by": article.approved_by or "",
+        "link": link,
+    }
+    open_issues = [issue for issue in review.issues if issue.severity == "high"] if review else []
+    text_key = "published"
+    if open_issues:
+        text_key = "published_over"
+        headings = [section.heading for section in draft.sections]
+        params["issues"] = "\n".join(
+            f"🔴 {section_mark(issue.section, headings)}{issue.description}" for issue in open_issues
+        )
+    return announcements.note(article, f"published:{article.version}", text_key, params)
+
+
+def trimmed(article: Article, left_out: Sequence[Trimmed]) -> list[Outgoing]:
+    """What people read when a model could not read all the evidence of a leg at once."""
+    if not left_out:
+        return []
+    least = min(left_out, key=lambda one: one.share)
+    params: dict[str, str | int] = {
+        "model": least.model,
+        "percent": math.ceil(least.share * 100),
+        "leg": article.status,
+    }
+    return [announcements.note(article, f"trimmed:{article.moves}", "evidence_trimmed", params)]
 
 
 def failed(article: Article, code: str, facts: Mapping[str, str]) -> Change:

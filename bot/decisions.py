@@ -7,6 +7,7 @@ from typing import Literal
 
 from bot.replies import NearMiss, Word
 from knowledge.article import AT_WORK, Action, Article, Decision, Mode, On, Status
+from knowledge.language import Language
 
 Approvers = Literal["anyone", "requester"] | frozenset[str]
 Params = Mapping[str, str | int]
@@ -31,6 +32,7 @@ class Person:
     id: str
     full_member: bool  # not a guest, a bot, or of another workspace
     groups: frozenset[str]
+    language: Language = "en"  # that they have set in Slack
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,18 +101,20 @@ def may(action: Action, person: Person, article: Article, approvers: Approvers) 
         return None
     if not person.full_member:
         return Reply("not_full_member")
-    if approvers == "anyone":
-        approves = True
-    elif approvers == "requester":
-        approves = person.id == article.requested_by
-    else:
-        approves = person.id in approvers or not person.groups.isdisjoint(approvers)
+    approves = is_approver(person, article.requested_by, approvers)
     if action is Action.APPROVE and not approves:
         who = [article.requested_by] if isinstance(approvers, str) else sorted(approvers)
         return Reply("not_approver", {"who": ", ".join(who)}) if who else Reply("no_approvers")
     if action is Action.CANCEL and not approves and person.id != article.requested_by:
         return Reply("not_canceller")
     return None
+
+
+def is_approver(person: Person, asked_by: str | None, approvers: Approvers) -> bool:
+    """Whether a full member decides about what `asked_by` has asked for, or added."""
+    if isinstance(approvers, str):
+        return approvers == "anyone" or person.id == asked_by
+    return person.id in approvers or not person.groups.isdisjoint(approvers)
 
 
 def decide(article: Article, word: Word, seen: Seen) -> Move | Keep | Reply:

@@ -9,7 +9,15 @@ from agents.errors import AgentError
 from agents.models import abilities_for
 from agents.prices import parse_prices, unpriced
 from agents.trial import trials
-from bot.app import Knowledge, StartError, digest_of, missing_for_slack, models_of, open_knowledge
+from bot.app import (
+    Knowledge,
+    StartError,
+    digest_of,
+    missing_for_slack,
+    models_of,
+    open_knowledge,
+    web_search_of,
+)
 from bot.digest_command import why_no_digest
 from bot.manifest import bot_scopes
 from bot.schedule import Schedule
@@ -55,9 +63,26 @@ async def examine(settings: Settings, *, try_models: bool = False) -> AsyncGener
         yield Finding("!", "no COPYDESK_DIGEST_CHANNEL: no digest is posted")
     for finding in _models(settings):
         yield finding
+    if (web := on_web(settings)) is not None:
+        yield web
     if try_models:
         async for finding in tried_models(settings):
             yield finding
+
+
+def on_web(settings: Settings) -> Finding | None:
+    """Who else than the models' hosts gets to know what is written about; None = nobody."""
+    try:
+        web = web_search_of(settings)
+    except StartError as error:
+        return Finding("✗", str(error))
+    if web is None:
+        return None
+    return Finding(
+        "!",
+        f"web search by {web.name}: what research looks for leaves this machine, to {web.host} and the sites "
+        "whose pages it reads (COPYDESK_WEB_SEARCH)",
+    )
 
 
 def _models(settings: Settings) -> Iterator[Finding]:

@@ -11,36 +11,39 @@ from dataclasses import asdict, replace
 from agents.account import Account, Budget
 from agents.analyst import analyse
 from agents.contracts import DraftResult, ResearchResult
-from agents.desk import AgentProgress, Desk, PublishedBefore
+from agents.desk import AgentProgress, Desk, PublishedBefore, Web
 from agents.errors import AgentError
 from agents.models import Models
 from agents.prices import Prices
 from agents.researcher import research
 from agents.reviewer import review
+from agents.web_search import WebSearch
 from agents.writer import revise_draft, write_draft
 from bot import announcements
-from bot.article_file import word_count
 from bot.brief import (
     analysis_of,
     draft_of,
     has_researched,
     plan_of,
     questions_of,
+    questions_on,
+    reading_first,
     requests_of,
     research_of,
     review_of,
 )
-from bot.conclusions import failed, outcome, showing, untold
+from bot.conclusions import failed, outcome, published, showing, trimmed, untold
 from bot.decisions import Limits, after_outline, after_review, carry_on, research_used_up
-from bot.layouts import section_mark
 from bot.messages import Progress
 from bot.texts import failure, say_plain
 from knowledge.article import AT_WORK, Article, ArticleError, Status
 from knowledge.articles import Articles
-from knowledge.changes import Change, Moved, Outgoing
+from knowledge.changes import Change, Moved
 from knowledge.database import AWAY, hangs
 from knowledge.model_record import ModelRecord
+from knowledge.pages import Pages
 from knowledge.search import Search
+from knowledge.shared_sources import SharedSources
 from knowledge.similar import SimilarArticles
 
 log = logging.getLogger(__name__)
@@ -63,9 +66,11 @@ class Legs:
         models: Models,
         limits: Limits,
         *,
+        shared: SharedSources,
         record: ModelRecord,
         budget: Budget,
         prices: Prices,
+        web: tuple[WebSearch, Pages] | None = None,
         longest: float = LEG_SECONDS,
     ) -> None:
         self._articles = articles
@@ -73,9 +78,11 @@ class Legs:
         self._search = search
         self._models = models
         self._limits = limits
+        self._shared = shared
         self._record = record
         self._budget = budget
         self._prices = prices
+        self._web = web
         self._longest = longest
 
     async def work(self, article_id: int, moves: int) -> None:
@@ -128,10 +135,11 @@ class Legs:
 
     async def _research(self, article: Article, desk: Desk) -> None:
         before = research_of(article)
+        unread = await self._shared.unread(article.id)
         result = await research(
             article.topic,
             article.language,
-            questions=questions_of(article),
+            questions=[*questions_of(article), *questions_on(article, unread)],
             previous=before,
             desk=desk,
         )
@@ -149,6 +157,8 @@ class Legs:
                 why=f"{len(result.findings)} findings from {len(result.sources)} sources",
             ),
         )
+        # Last: should it not come to this, they are read once more with the next request.
+        await self._shared.have_been_read(article.id, unread)
 
     async def _outline(self, article: Article, desk: Desk) -> None:
         evidence = ResearchResult.model_validate(article.research)
@@ -167,6 +177,7 @@ class Legs:
         )
         unseen = untold(analysis_of(article), gate[0] if gate else None)
         told = result.model_copy(update={"notes": list(dict.fromkeys([*unseen, *result.notes]))})
+        unread = await self._shared.unread(article.id)
 
         def conclusion(now: Article) -> Change:
             after = replace(now, analysis=told.model_dump(mode="json"))
@@ -177,7 +188,8 @@ class Legs:
                 return Change(replace(after, status=to), why=why)
             done = outcome(result.notes) if now.taken else None
             if (kept := carry_on(now)) is not None:
-                return Change(replace(after, status=kept), why="requests were kept", take=True, outcome=done)
+                to = reading_first(kept, unread)
+                return Change(replace(after, status=to), why="requests were kept", take=True, outcome=done)
             shown = replace(after, status=to, outline_version=now.outline_version + 1)
             asks = to is Status.AWAITING_OUTLINE
             return Change(
@@ -249,16 +261,19 @@ class Legs:
             desk=desk,
         )
         before = await self._last_shown(article)
+        unread = await self._shared.unread(article.id)
 
         def conclusion(now: Article) -> Change:
             reviewed = replace(now, review=result.model_dump(mode="json"), review_count=now.review_count + 1)
             number = now.version + 1
             recorded = (number, self._models.reviewer.model_name, result.model_dump(mode="json"))
             if (kept := carry_on(reviewed)) is not None:
+                to = reading_first(kept, unread)
                 return Change(
-                    replace(reviewed, status=kept), why="requests were kept", take=True, review=recorded
+                    replace(reviewed, status=to), why="requests were kept", take=True, review=recorded
                 )
             to, stopped_by = after_review(reviewed, result.decision, self._limits)
+            to = reading_first(to, unread)
             shown = replace(reviewed, status=to, stopped_by=stopped_by, version=number)
             change = showing(shown, draft, evidence, review=result, before=before)
             why = f"review {shown.review_count}: {result.decision}"
@@ -270,26 +285,12 @@ class Legs:
         draft = DraftResult.model_validate(article.draft)
         review = review_of(article)
         file = await self._articles.message(announcements.file_key(article))
-        params: dict[str, str | int] = {
-            "version": article.version,
-            "words": word_count(draft.content),
-            "sources": len(draft.used_source_ids),
-            "by": article.approved_by or "",
-            "link": (file[1] if file else None) or "",
-        }
-        open_issues = [issue for issue in review.issues if issue.severity == "high"] if review else []
-        text_key = "published"
-        if open_issues:
-            text_key = "published_over"
-            headings = [section.heading for section in draft.sections]
-            params["issues"] = "\n".join(
-                f"🔴 {section_mark(issue.section, headings)}{issue.description}" for issue in open_issues
-            )
+        link = (file[1] if file else None) or ""
         # Approved while the budget kept requests from being carried out: people read that they were not.
         left = "; ".join(decision.text for decision in (*article.taken, *article.waiting) if decision.text)
 
         def conclusion(now: Article) -> Change:
-            messages = [announcements.note(now, f"published:{now.version}", text_key, params)]
+            messages = [published(now, draft, review, link=link)]
             if left:
                 messages.append(announcements.note(now, f"left:{now.moves}", "left_undone", {"text": left}))
             return Change(
@@ -353,7 +354,7 @@ class Legs:
         while True:
             change = conclusion(replace(now, usage=desk.account.as_json()))
             status = announcements.status(change.after, max_reviews=self._limits.max_reviews)
-            messages = [*_trimmed(now, desk), *change.messages, status]
+            messages = [*trimmed(now, desk.trimmed), *change.messages, status]
             try:
                 await self._articles.save(now, replace(change, messages=messages))
                 return
@@ -387,21 +388,15 @@ class Legs:
         journal = await self._articles.journal(article)
         ticker = asyncio.create_task(show_progress())
         try:
-            yield Desk(self._models, self._search, account, latest.append, journal=journal)
+            yield Desk(
+                self._models,
+                self._search.for_article(article.id),
+                account,
+                latest.append,
+                journal=journal,
+                web=self._web and Web(*self._web, article_id=article.id),
+            )
         finally:
             ticker.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await ticker
-
-
-def _trimmed(article: Article, desk: Desk) -> list[Outgoing]:
-    """What people read when a model could not read all the evidence of a leg at once."""
-    if not desk.trimmed:
-        return []
-    least = min(desk.trimmed, key=lambda trimmed: trimmed.share)
-    params: dict[str, str | int] = {
-        "model": least.model,
-        "percent": math.ceil(least.share * 100),
-        "leg": article.status,
-    }
-    return [announcements.note(article, f"trimmed:{article.moves}", "evidence_trimmed", params)]

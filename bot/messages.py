@@ -147,6 +147,18 @@ class NoteMessage(Message):
     to: str | None
 
 
+class SourceMessage(Message):
+    """A file that somebody shared in the thread, and what became of it: whose source it is now."""
+
+    kind: Literal["source"] = "source"
+    document_id: int
+    title: str
+    link: str
+    shared_by: str
+    state: Literal["own", "base", "removed"]
+    by: str | None = None  # who put it into the base, or took it out; None: it was in the base before
+
+
 class DigestArticle(BaseModel):
     """A published article as a digest lists it: title and description are Markdown."""
 
@@ -192,7 +204,7 @@ class DigestMessage(BaseModel):
 
 
 AnyMessage = Annotated[
-    StatusMessage | OutlineMessage | DraftMessage | FileMessage | NoteMessage | DigestMessage,
+    StatusMessage | OutlineMessage | DraftMessage | FileMessage | NoteMessage | SourceMessage | DigestMessage,
     Field(discriminator="kind"),
 ]
 MESSAGE: TypeAdapter[AnyMessage] = TypeAdapter(AnyMessage)

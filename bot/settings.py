@@ -57,6 +57,11 @@ class Settings(BaseSettings):
     embedding_model: str = "bundled"
     embedding_base_url: str | None = None
     embedding_api_key: str | None = None
+    # `tavily`, or the address of a SearXNG; unset = research never leaves the knowledge base.
+    web_search: str | None = None
+    tavily_api_key: str | None = Field(default=None, validation_alias="TAVILY_API_KEY")
+    # Hosts of pages that may be inside a private network: the team's own wiki, say.
+    fetch_private: str | None = None
     budget_tokens: int = Field(default=400_000, ge=1)
     budget_usd: Decimal | None = Field(default=None, gt=0)
     prices: str | None = None
@@ -75,7 +80,7 @@ class Settings(BaseSettings):
         """`NAME=` means not set; but an empty list of approvers is nobody, never everybody."""
         return {name: value for name, value in given.items() if value != "" or name == "approvers"}
 
-    @field_validator("slack_bot_token", "slack_app_token", "slack_signing_secret")
+    @field_validator("slack_bot_token", "slack_app_token", "slack_signing_secret", "tavily_api_key")
     @classmethod
     def _can_be_sent(cls, token: str | None) -> str | None:
         if token and not (token.isascii() and token.isprintable() and " " not in token):
@@ -111,6 +116,27 @@ class Settings(BaseSettings):
         parse_approvers(setting)
         return setting
 
+    @field_validator("web_search")
+    @classmethod
+    def _known_web_search(cls, setting: str | None) -> str | None:
+        if (
+            setting is None
+            or setting == "tavily"
+            or re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#@]*)?", setting)
+        ):
+            return setting
+        raise ValueError("it has to be `tavily`, or the address of a SearXNG (https://…)")
+
+    @field_validator("fetch_private")
+    @classmethod
+    def _names_of_hosts(cls, setting: str | None) -> str | None:
+        for host in _listed(setting):
+            if re.fullmatch(r"[\w.-]+|[0-9a-fA-F:]+", host) is None:
+                raise ValueError(
+                    f"{host!r} is no name of a host: names stand between commas, without https:// and path"
+                )
+        return setting
+
     @field_validator("prices")
     @classmethod
     def _readable_prices(cls, setting: str | None) -> str | None:
@@ -139,6 +165,11 @@ class Settings(BaseSettings):
         return setting
 
     @property
+    def private_hosts(self) -> frozenset[str]:
+        """Those that may be fetched from though they are inside a private network, in lower case."""
+        return frozenset(_listed(self.fetch_private))
+
+    @property
     def over_http(self) -> bool:
         """Whether Slack calls the bot, on `PORT`, rather than the bot Slack (Socket Mode)."""
         return self.slack_app_token is None
@@ -156,6 +187,10 @@ class Settings(BaseSettings):
     @property
     def who_approves(self) -> Approvers:
         return parse_approvers(self.approvers)
+
+
+def _listed(setting: str | None) -> list[str]:
+    return [each.strip().lower() for each in (setting or "").split(",") if each.strip()]
 
 
 def read_settings(*, env_file: Path | None = Path(".env")) -> Settings:

@@ -16,6 +16,7 @@ from slack_sdk.webhook.async_client import AsyncWebhookClient
 from bot.blocks import Drawn
 from bot.decisions import Person
 from bot.messages import FileMessage
+from bot.people import name_of, person_of
 from bot.slack_codes import LATER, NOT_TO_BE_COMPLETED, PERHAPS_DONE, TOKEN_REFUSED
 
 log = logging.getLogger(__name__)
@@ -78,7 +79,7 @@ class SlackChannel:
 
     async def whoami(self) -> str:
         """The bot's name and workspace, as `auth.test` says."""
-        answer = await _answer(self._client.auth_test())
+        answer = await answered(self._client.auth_test())
         self._team_id, self._whoami = answer["team_id"], answer
         return f"@{answer['user']} in {answer['team']}"
 
@@ -102,11 +103,11 @@ class SlackChannel:
 
     async def try_app_token(self, token: str) -> None:
         """Whether Socket Mode will take the token."""
-        await _answer(self._client.apps_connections_open(app_token=token))
+        await answered(self._client.apps_connections_open(app_token=token))
 
     async def post(self, channel_id: str, thread_ts: str | None, drawn: Drawn, *, key: str) -> Posted:
         """A new message; its outbox key travels in the metadata."""
-        answer = await _answer(
+        answer = await answered(
             self._client.chat_postMessage(
                 channel=channel_id,
                 thread_ts=thread_ts,
@@ -120,7 +121,7 @@ class SlackChannel:
         return Posted(str(answer["ts"]), None)
 
     async def edit(self, channel_id: str, ts: str, drawn: Drawn, *, key: str) -> None:
-        await _answer(
+        await answered(
             self._client.chat_update(
                 channel=channel_id,
                 ts=ts,
@@ -132,7 +133,7 @@ class SlackChannel:
 
     async def whisper(self, channel_id: str, user_id: str, thread_ts: str | None, drawn: Drawn) -> Posted:
         """A message that only one person sees."""
-        answer = await _answer(
+        answer = await answered(
             self._client.chat_postEphemeral(
                 channel=channel_id,
                 user=user_id,
@@ -145,12 +146,12 @@ class SlackChannel:
 
     async def direct_channel(self, user_id: str) -> str:
         """The direct channel with somebody; opening it again changes nothing."""
-        answer = await _answer(self._client.conversations_open(users=[user_id]))
+        answer = await answered(self._client.conversations_open(users=[user_id]))
         return str(answer["channel"]["id"])
 
     async def direct(self, user_id: str, text: str) -> None:
         """A direct message, for what has no channel and cannot wait in the outbox."""
-        await _answer(self._client.chat_postMessage(channel=user_id, text=text))
+        await answered(self._client.chat_postMessage(channel=user_id, text=text))
 
     async def respond(self, url: str, text: str, blocks: list[dict[str, Any]] | None = None) -> None:
         """Answer a command or a click to that person alone; Slack takes it for 30 minutes."""
@@ -181,9 +182,9 @@ class SlackChannel:
             if after is not None:
                 asked["oldest"] = after
             if thread_ts is None:
-                answer = await _answer(self._client.conversations_history(**asked))
+                answer = await answered(self._client.conversations_history(**asked))
             else:
-                answer = await _answer(self._client.conversations_replies(**asked, ts=thread_ts))
+                answer = await answered(self._client.conversations_replies(**asked, ts=thread_ts))
             for message in answer["messages"]:
                 if message.get("user") == self._whoami["user_id"] and _key_of(message) == key:
                     return str(message["ts"])
@@ -220,7 +221,7 @@ class SlackChannel:
         return await self._completed(file_id, channel_id, thread_ts, file)
 
     async def _completed(self, file_id: str, channel_id: str, thread_ts: str, file: FileMessage) -> Posted:
-        answer = await _answer(
+        answer = await answered(
             self._client.files_completeUploadExternal(
                 files=[{"id": file_id, "title": file.title[:250]}],
                 channel_id=channel_id,
@@ -235,7 +236,7 @@ class SlackChannel:
         `ts` is None while the share, which follows the upload, has not shown up.
         """
         try:
-            info = await _answer(self._client.files_info(file=file_id))
+            info = await answered(self._client.files_info(file=file_id))
         except Refused as refused:
             if refused.code in NOT_TO_BE_COMPLETED:
                 return None
@@ -245,7 +246,7 @@ class SlackChannel:
     async def _uploaded(self, file: FileMessage) -> str:
         """The bytes in Slack, seen by nobody yet; what goes wrong here leaves nothing behind."""
         content = file.content.encode()
-        ticket = await _answer(
+        ticket = await answered(
             self._client.files_getUploadURLExternal(filename=file.filename, length=len(content))
         )
         timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
@@ -265,33 +266,38 @@ class SlackChannel:
 
     async def open_view(self, trigger_id: str, view: dict[str, Any]) -> None:
         """A modal for whoever clicked; a trigger lives 3 seconds."""
-        await _answer(self._client.views_open(trigger_id=trigger_id, view=view))
+        await answered(self._client.views_open(trigger_id=trigger_id, view=view))
 
     async def person(self, user_id: str, *, groups: frozenset[str]) -> Person:
-        """Who this is; guests, bots, strangers and people whose account is gone are no full members."""
-        user = (await _answer(self._client.users_info(user=user_id)))["user"]
-        outside = ("deleted", "is_bot", "is_restricted", "is_ultra_restricted", "is_stranger")
+        """Who this is; see `person_of`."""
+        user = (await answered(self._client.users_info(user=user_id, include_locale=True)))["user"]
         member_of = set()
         for group in groups:
             try:
-                members = (await _answer(self._client.usergroups_users_list(usergroup=group)))["users"]
+                members = (await answered(self._client.usergroups_users_list(usergroup=group)))["users"]
             except Refused as refused:  # deleted, or no scope: nobody is in it
                 log.warning("COPYDESK_APPROVERS names %s, but Slack says %s", group, refused.code)
                 continue
             if user_id in members:
                 member_of.add(group)
-        # People of another workspace (Slack Connect) are strangers even where Slack does not flag them.
-        ours = self._team_id is None or user.get("team_id", self._team_id) == self._team_id
-        return Person(
-            user_id,
-            full_member=ours and not any(user.get(flag) for flag in outside),
-            groups=frozenset(member_of),
-        )
+        return person_of(user, groups=frozenset(member_of), team_id=self._team_id)
+
+    async def name_of(self, user_id: str) -> str:
+        """What somebody is called in Slack."""
+        return name_of((await answered(self._client.users_info(user=user_id)))["user"])
+
+    def where(self, channel_id: str, ts: str | None = None, thread_ts: str | None = None) -> str:
+        """The address of a channel or of a message in it, also where the bot is not and cannot ask for it."""
+        address = f"{self._whoami['url']}archives/{channel_id}"
+        if ts is None:
+            return address
+        reply = "" if thread_ts in (None, ts) else f"?thread_ts={thread_ts}&cid={channel_id}"
+        return f"{address}/p{ts.replace('.', '')}{reply}"
 
     async def why_not_post(self, channel_id: str) -> str | None:
         """The text key of what keeps the bot from posting in a channel, None if nothing does."""
         try:
-            channel = (await _answer(self._client.conversations_info(channel=channel_id)))["channel"]
+            channel = (await answered(self._client.conversations_info(channel=channel_id)))["channel"]
         except Refused as refused:
             if refused.code in ("channel_not_found", "missing_scope"):
                 return "bot_not_in_channel"
@@ -307,7 +313,7 @@ class SlackChannel:
         for pause in _SHARE_LOOKS:
             await asyncio.sleep(pause)
             try:
-                info = await _answer(self._client.files_info(file=file_id))
+                info = await answered(self._client.files_info(file=file_id))
             except (NotNow, Refused) as error:
                 log.warning("no look at the share of %s: %s", file_id, error)
                 return None
@@ -318,7 +324,7 @@ class SlackChannel:
     async def permalink(self, channel_id: str, ts: str) -> str | None:
         """A link is worth a call, not a failure: the message itself is in Slack already."""
         try:
-            answer = await _answer(self._client.chat_getPermalink(channel=channel_id, message_ts=ts))
+            answer = await answered(self._client.chat_getPermalink(channel=channel_id, message_ts=ts))
         except (NotNow, Refused) as error:
             log.warning("no permalink for %s: %s", ts, error)
             return None
@@ -337,7 +343,8 @@ def _key_of(message: dict[str, Any]) -> str | None:
     return key
 
 
-async def _answer(call: Awaitable[AsyncSlackResponse]) -> dict[str, Any]:
+async def answered(call: Awaitable[AsyncSlackResponse]) -> dict[str, Any]:
+    """What Slack answers a call of the Web API; raises `NotNow` or `Refused`."""
     try:
         answer = await call
     except Exception as error:

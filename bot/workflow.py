@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from bot import announcements
+from bot.brief import reading_first
 from bot.conclusions import failed
 from bot.decisions import (
     Approvers,
@@ -21,6 +22,7 @@ from bot.decisions import (
     near_miss,
 )
 from bot.messages import MESSAGE, Decided, DraftMessage, OutlineMessage
+from bot.people import groups_among
 from bot.replies import NearMiss, Talk, Word, read_reply
 from bot.slack_codes import CHANNEL_CLOSED, TOKEN_REFUSED
 from bot.texts import say
@@ -29,6 +31,7 @@ from knowledge.articles import Articles
 from knowledge.changes import AlreadyHeard, Change, Moved, NewArticle, NewDecision, Outgoing
 from knowledge.documents import Documents
 from knowledge.language import Language
+from knowledge.shared_sources import SharedSources
 
 log = logging.getLogger(__name__)
 
@@ -94,6 +97,7 @@ class Workflow:
         self,
         articles: Articles,
         documents: Documents,
+        shared: SharedSources,
         channel: Channel,
         *,
         approvers: Approvers,
@@ -101,6 +105,7 @@ class Workflow:
     ) -> None:
         self._articles = articles
         self._documents = documents
+        self._shared = shared
         self._channel = channel
         self._approvers = approvers
         self._limits = limits
@@ -148,8 +153,7 @@ class Workflow:
         reading = read_reply(said.text, bot_user_id=said.bot_user_id)
         if isinstance(reading, Talk):
             return
-        await self._all_posted(said.channel_id)
-        article = await self._articles.in_thread(said.channel_id, said.thread_ts)
+        article = await self.article_of(said)
         if article is None:
             if await self._articles.posting_in(said.channel_id, articles_only=True):
                 raise NotKnownYet  # the thread may be one whose first message is in Slack, and nobody knows
@@ -163,6 +167,11 @@ class Workflow:
             above = await self._articles.asked_above(article.id, said.ts)
             seen = Seen(None, 0) if above is None else Seen(*above)
             await self.act(article.id, reading, seen, user_id=said.user_id, key=key, claims=said.claims)
+
+    async def article_of(self, said: Said) -> Article | None:
+        """The article in whose thread something was said."""
+        await self._all_posted(said.channel_id)
+        return await self._articles.in_thread(said.channel_id, said.thread_ts)
 
     async def act(
         self,
@@ -289,7 +298,10 @@ class Workflow:
         key: str,
         claims: tuple[str, ...],
     ) -> None:
-        after = replace(article, status=move.to)
+        to = move.to
+        if word.action is Action.REVISE:
+            to = reading_first(to, await self._shared.unread(article.id))
+        after = replace(article, status=to)
         if word.action is Action.APPROVE and move.on == "draft":
             after = replace(after, approved_by=user_id)
         # What stopped the article is over; that an approved draft had been stopped stays in the record.
@@ -348,10 +360,7 @@ class Workflow:
         return (stored[1] if stored else None) or article.permalink or ""
 
     async def _person(self, user_id: str) -> Person:
-        groups = frozenset() if isinstance(self._approvers, str) else self._approvers
-        return await self._channel.person(
-            user_id, groups=frozenset(name for name in groups if name.startswith("S"))
-        )
+        return await self._channel.person(user_id, groups=groups_among(self._approvers))
 
     def _status(self, article: Article) -> Outgoing:
         return announcements.status(article, max_reviews=self._limits.max_reviews)

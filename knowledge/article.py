@@ -72,7 +72,7 @@ FOLLOWS: dict[Status, frozenset[Status]] = {
     Status.AWAITING_APPROVAL: _STOPS | {Status.PUBLISHING, Status.REVISING, Status.RESEARCHING},
     # Past the approval there is no way back but failing to deliver.
     Status.PUBLISHING: frozenset({Status.PUBLISHED, Status.FAILED}),
-    Status.PUBLISHED: frozenset({Status.REVISING}),
+    Status.PUBLISHED: frozenset({Status.REVISING, Status.RESEARCHING}),
     Status.CANCELLED: frozenset(),
     Status.FAILED: frozenset({Status.CANCELLED}) | AT_WORK,
 }

@@ -1,12 +1,13 @@
 """Blocks: the paragraphs, items, tables, fences and definitions of a document, with their headings."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from markdown_it import MarkdownIt
-from markdown_it.tree import SyntaxTreeNode
+from markdown_it.rules_block import StateBlock
+from markdown_it.token import Token
 
 Cut = Literal["sentences", "blank lines", "lines"]
 
@@ -32,45 +33,63 @@ _DEFINITION = re.compile(
 )
 _TOP_LEVEL = re.compile(r"[^\s)}\]]")  # a closing bracket at the margin ends a definition, it starts none
 
-_WHOLES = frozenset({"fence", "code_block", "table", "html_block"})  # one block each, whatever their size
-_CONTAINERS = frozenset({"list_item", "blockquote"})
+_WHOLES = frozenset(
+    {"fence", "code_block", "table_open", "html_block"}
+)  # one block each, whatever their size
+_LISTS = frozenset({"bullet_list_open", "ordered_list_open"})
+_CONTAINERS = frozenset({"list_item_open", "blockquote_open"})
 _LONG = 1000  # characters; a shorter item or quotation is one block with all it holds
 
-_markdown = MarkdownIt("commonmark").enable("table")
+# Addresses of links are told from text here: the rule for them reads a list again for each, an hour for a
+# megabyte.
+_markdown = MarkdownIt("commonmark").enable("table").disable("reference")
+_LINE = re.compile(r"([ \t]*)[^\n]*(?:\n|\Z)")
+_ADDRESSES = re.compile(r"(?:[ \t>]*+\[[^\]\n]++\]:[ \t]*+\S[^\n]*+(?:\n|\Z))++")
+_LINK = re.compile(r"\[([^\[\]]+)\](?:\[[^\[\]]*\])?")
+LONGEST_HEADING = 300
+"""In characters. What is longer is a paragraph, whatever its marks say; headings stand above each chunk."""
+
+_TITLE_WITHIN = 20_000  # characters; a title stands near the top
 
 
 def markdown_blocks(text: str) -> list[Block]:
     """Blocks of Markdown. Tables and fences are one block each; heading lines stand between the blocks."""
+    return read_markdown(text)[1]
+
+
+def read_markdown(text: str) -> tuple[str | None, list[Block]]:
+    """The title, which is the first heading of level 1 near the top, and the blocks."""
     lines = _Lines(text)
     blocks: list[Block] = []
+    title: str | None = None
     path: list[tuple[int, str]] = []  # (level, heading) of the open sections
     bare: tuple[int, int] | None = None  # span of the last heading while nothing stands below it
 
     def headings() -> tuple[str, ...]:
         return tuple(heading for _, heading in path if heading)
 
-    for node in SyntaxTreeNode(_markdown.parse(text)).children:
-        if node.type != "heading":
-            found = [Block(start, end, headings(), cut) for start, end, cut in _leaves(node, lines)]
+    for element in _elements(_parsed(text)):
+        opening = element[0]
+        if opening.type != "heading_open" or len(element[1].content) > LONGEST_HEADING:
+            found = [
+                Block(start, end, headings(), cut)
+                for start, end, cut in _leaves(element, lines)
+                if not _ADDRESSES.fullmatch(text, start, end)
+            ]
             blocks.extend(found)
             bare = None if found else bare
             continue
-        level = int(node.tag[1])
+        level = int(opening.tag[1])
         if bare and path[-1][0] >= level:  # a section of a heading alone says at least that
             blocks.append(Block(*bare, headings(), "sentences"))
-        path = [*(above for above in path if above[0] < level), (level, _plain(node))]
-        bare = lines.span(node)
+        words = _plain(element[1].content)
+        path = [*(above for above in path if above[0] < level), (level, words)]
+        bare = lines.span(opening)
+        if level == 1 and title is None and words and bare[0] < _TITLE_WITHIN:
+            title = words
     if bare:
         blocks.append(Block(*bare, headings(), "sentences"))
-    return blocks
-
-
-def markdown_title(text: str) -> str | None:
-    """The first heading of level 1, or None. A title stands near the top, so only that is read."""
-    for node in SyntaxTreeNode(_markdown.parse(text[:20_000])).children:
-        if node.type == "heading" and node.tag == "h1" and (title := _plain(node)):
-            return title
-    return None
+    return title, blocks
 
 
 def prose_blocks(text: str) -> list[Block]:
@@ -92,8 +111,12 @@ def code_blocks(text: str) -> list[Block]:
     blocks = []
     for start, end in spans:
         definition = _DEFINITION.search(text, start, end)
-        blocks.append(Block(start, end, (definition[0].strip(),) if definition else (), "blank lines"))
+        blocks.append(Block(start, end, _words(definition[0]) if definition else (), "blank lines"))
     return blocks
+
+
+def _words(definition: str) -> tuple[str]:
+    return (" ".join(definition.split())[:LONGEST_HEADING],)
 
 
 class _Lines:
@@ -103,34 +126,74 @@ class _Lines:
         self._text = text
         self._starts = [0, *(match.end() for match in re.finditer("\n", text)), len(text)]
 
-    def span(self, node: SyntaxTreeNode) -> tuple[int, int]:
-        first, after = node.map or (0, 0)
+    def span(self, token: Token) -> tuple[int, int]:
+        first, after = token.map or (0, 0)
         piece = self._text[self._starts[first] : self._starts[min(after, len(self._starts) - 1)]]
         start = self._starts[first] + len(piece) - len(piece.lstrip())
         return start, start + len(piece.strip())
 
 
-def _leaves(node: SyntaxTreeNode, lines: _Lines) -> Iterator[tuple[int, int, Cut]]:
-    """The blocks in a top-level node: a list gives its items; a long item with a fence in it, its parts."""
-    start, end = lines.span(node)
-    holds_a_whole = any(child.type in _WHOLES for child in node.walk())
-    if node.type in ("bullet_list", "ordered_list") or (
-        node.type in _CONTAINERS and holds_a_whole and end - start > _LONG
+def _parsed(text: str) -> list[Token]:
+    """Tokens of blocks. What stands inside paragraphs is left alone: it takes half of the time.
+
+    The parser's own way to begin looks at each character; lines can be found faster.
+    """
+    tokens: list[Token] = []
+    state = StateBlock("", _markdown, {}, tokens)
+    state.src = text
+    state.bMarks, state.eMarks, state.tShift, state.sCount = [], [], [], []
+    for line in _LINE.finditer(text):
+        start, end, indent = line.start(), line.end(), line[1]
+        if start == len(text):
+            break
+        state.bMarks.append(start)
+        state.eMarks.append(end - 1 if text[end - 1] == "\n" else end)
+        state.tShift.append(len(indent))
+        state.sCount.append(len(indent.expandtabs(4)))
+    state.lineMax = len(state.bMarks)
+    # A line after the last, which saves the rules from looking for the end.
+    for marks, last in (
+        (state.bMarks, len(text)),
+        (state.eMarks, len(text)),
+        (state.tShift, 0),
+        (state.sCount, 0),
     ):
-        for child in node.children:
-            yield from _leaves(child, lines)
-    elif start < end and node.type != "hr":
+        marks.append(last)
+    state.bsCount = [0] * len(state.bMarks)
+    _markdown.block.tokenize(state, 0, state.lineMax)
+    return tokens
+
+
+def _elements(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    """The elements that tokens are, one after another, each with all that it holds."""
+    start = 0
+    for place, token in enumerate(tokens):
+        if token.level == tokens[0].level and token.nesting <= 0:
+            yield tokens[start : place + 1]
+            start = place + 1
+
+
+def _leaves(element: Sequence[Token], lines: _Lines) -> Iterator[tuple[int, int, Cut]]:
+    """The blocks in an element: a list gives its items; a long item with a fence in it, its parts."""
+    kind = element[0].type
+    start, end = lines.span(element[0])
+    holds_a_whole = any(token.type in _WHOLES for token in element)
+    if kind in _LISTS or (kind in _CONTAINERS and holds_a_whole and end - start > _LONG):
+        for inner in _elements(element[1:-1]):
+            yield from _leaves(inner, lines)
+    elif start < end and kind != "hr":
         yield start, end, "lines" if holds_a_whole else "sentences"
 
 
-def _plain(heading: SyntaxTreeNode) -> str:
+def _plain(heading: str) -> str:
     """The words of a heading without its Markdown."""
+    [inline] = _markdown.parseInline(heading)
     parts = [
-        node.content
-        for node in heading.walk()
-        if node.type in ("text", "code_inline", "softbreak", "hardbreak")
+        token.content or " "
+        for token in inline.children or ()
+        if token.type in ("text", "code_inline", "softbreak", "hardbreak")
     ]
-    return " ".join("".join(part or " " for part in parts).split())
+    return " ".join(_LINK.sub(r"\1", "".join(parts)).split())
 
 
 def _between_blank_lines(text: str) -> Iterator[tuple[int, int]]:

@@ -4,10 +4,11 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 
+import numpy as np
 from pgvector import SparseVector
 
 from knowledge.language import Language
-from knowledge.tokens import TERM_SPACE, term_id, tokens
+from knowledge.tokens import TERM_SPACE, term_counts, term_id, tokens
 
 EVERY_CHUNK = -1
 """The id of what every chunk has, counted beside the terms: so the number of chunks is at hand."""
@@ -25,12 +26,25 @@ _MOST_TERMS = 16_000  # pgvector's limit of a sparsevec
 
 def chunk_vector(searchable: str, lang: Language) -> SparseVector:
     """The document's side of BM25: the saturated frequency of each term, without idf."""
-    frequencies = Counter(term_id(token) for token in tokens(searchable))
+    return vector_of_terms(term_counts(searchable), lang)
+
+
+def vector_of_terms(frequencies: Counter[int], lang: Language) -> SparseVector:
+    """The same, of how often each term stands in the chunk."""
+    return SparseVector.from_binary(packed_vector(frequencies, lang))
+
+
+def packed_vector(frequencies: Counter[int], lang: Language) -> bytes:
+    """The same as the database stores it: dimensions, number of terms, 0, the terms in order, weights."""
     norm = _K1 * (1 - _B + _B * frequencies.total() / _USUAL_LENGTH[lang])
-    weights = {
-        term: count * (_K1 + 1) / (count + norm) for term, count in frequencies.most_common(_MOST_TERMS)
-    }
-    return SparseVector(weights, TERM_SPACE)
+    if len(frequencies) > _MOST_TERMS:
+        frequencies = Counter(dict(frequencies.most_common(_MOST_TERMS)))
+    terms = np.fromiter(frequencies.keys(), np.int32, len(frequencies))
+    counts = np.fromiter(frequencies.values(), np.float64, len(frequencies))
+    order = np.argsort(terms)
+    weights = (counts * (_K1 + 1) / (counts + norm))[order]
+    head = np.array([TERM_SPACE, len(terms), 0], ">i4")
+    return head.tobytes() + terms[order].astype(">i4").tobytes() + weights.astype(">f4").tobytes()
 
 
 def query_terms(query: str) -> set[int]:

@@ -16,7 +16,7 @@ LIMIT = 3 * TARGET
 
 _ENOUGH = TARGET // 2  # a section of this size is a chunk of its own
 _TINY = TARGET // 8  # a section below this is not left alone
-_CJK = re.compile(r"[\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
+_CJK = re.compile(r"[\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+")
 _CJK_WEIGHT = TARGET / 550  # 550 Chinese characters hold as many tokens as 1,300 English ones
 
 
@@ -48,7 +48,9 @@ def searchable(heading: str, text: str) -> str:
 
 def size_of(text: str) -> float:
     """Length of a text in characters of English with as many tokens."""
-    return len(text) + (_CJK_WEIGHT - 1) * len(_CJK.findall(text))
+    if text.isascii():
+        return len(text)
+    return len(text) + (_CJK_WEIGHT - 1) * sum(map(len, _CJK.findall(text)))
 
 
 def cut_into_chunks(text: str, blocks: Sequence[Block], *, title: str, lang: Language) -> list[Chunk]:
@@ -58,7 +60,7 @@ def cut_into_chunks(text: str, blocks: Sequence[Block], *, title: str, lang: Lan
     are in its `heading`; those inside stay in its text.
     """
     chunks = []
-    for atoms in _packed([atom for block in blocks for atom in _atoms(text, block)]):
+    for atoms in _packed(text, [atom for block in blocks for atom in _atoms(text, block)]):
         start, end = atoms[0].start, atoms[-1].end
         headings = _common([atom.headings for atom in atoms])
         path = headings if headings[:1] == (title,) else (title, *headings)
@@ -86,7 +88,9 @@ def _spans(text: str, start: int, end: int, cut: Cut) -> list[tuple[int, int]]:
     separator = r"(?:(?!\n[ \t]*\n).)+" if cut == "blank lines" else r".+"
     flags = re.DOTALL if cut == "blank lines" else re.NOFLAG
     return [
-        match.span() for match in re.compile(separator, flags).finditer(text, start, end) if match[0].strip()
+        (match.start() + len(match[0]) - len(match[0].lstrip("\n")), match.start() + len(match[0].rstrip()))
+        for match in re.compile(separator, flags).finditer(text, start, end)
+        if match[0].strip()
     ]
 
 
@@ -98,13 +102,18 @@ def _forced(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         if stop < end:
             near = start + step // 2
             stop = max(text.rfind("\n", near, stop), 0) or max(text.rfind(" ", near, stop), 0) or stop
-        if text[start:stop].strip():
-            yield start, stop
+        piece = text[start:stop]
+        if piece.strip():
+            yield start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
         start = stop
 
 
-def _packed(atoms: Sequence[_Atom]) -> Iterator[list[_Atom]]:
-    """Atoms grouped into chunks. A section that needs several chunks is shared out evenly among them."""
+def _packed(text: str, atoms: Sequence[_Atom]) -> Iterator[list[_Atom]]:
+    """Atoms grouped into chunks. A section that needs several chunks is shared out evenly among them.
+
+    What stands between atoms (headings, blank lines, addresses of links) belongs to no section, but to the
+    chunk that it stands in.
+    """
     sections: dict[int, float] = {}  # index of a section's first atom -> the section's size
     first = 0
     for index, atom in enumerate(atoms):
@@ -112,7 +121,7 @@ def _packed(atoms: Sequence[_Atom]) -> Iterator[list[_Atom]]:
             first = index
         sections[first] = sections.get(first, 0) + atom.size
     chunk: list[_Atom] = []
-    size = fair = 0.0
+    size = fair = between = 0.0
     for index, atom in enumerate(atoms):
         section = sections.get(index)
         if section is not None:
@@ -120,10 +129,13 @@ def _packed(atoms: Sequence[_Atom]) -> Iterator[list[_Atom]]:
             full = size >= _ENOUGH or (size >= _TINY and size + section > TARGET)
         else:
             full = size >= fair
-        if chunk and (full or size + atom.size > TARGET):
+        gap = size_of(text[chunk[-1].end : atom.start]) if chunk else 0
+        too_large = size + between + gap + atom.size > LIMIT - 1  # sums of fractions are not exact
+        if chunk and (full or size + atom.size > TARGET or too_large):
             yield chunk
-            chunk, size = [], 0
+            chunk, size, between, gap = [], 0, 0, 0
         chunk.append(atom)
+        between += gap
         size += atom.size
     if chunk:
         yield chunk

@@ -17,7 +17,7 @@ duplicates_dropped = _meter.create_counter(
     "copydesk.duplicates.dropped", description="Second deliveries of Slack that did nothing"
 )
 
-# `of` model or search.
+# `of` model, search or web.
 replays = _meter.create_counter(
     "copydesk.journal.replays", description="Calls that were finished before a crash and were not made again"
 )

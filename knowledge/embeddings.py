@@ -12,6 +12,7 @@ from pydantic_ai.embeddings.result import EmbedInputType
 
 from knowledge.chunks import searchable
 from knowledge.database import Connection, Pool
+from knowledge.embedding_models import BUNDLED_NAME, bundled_embedder
 from knowledge.hosted_model import EmbeddingError, HostedModel
 from knowledge.language import Language
 from knowledge.means import knows_languages, reference_texts, refresh_means, store_languages
@@ -46,6 +47,27 @@ def embedding_name(embedder: Embedder) -> str:
         return model
     name = f"{model.system}:{model.model_name}"
     return f"{name}@{model.host}" if isinstance(model, HostedModel) else name
+
+
+async def serving_embedder(pool: Pool, embedder: Embedder | None) -> Embedder | None:
+    """The embedder whose vectors are searched.
+
+    Ours, as soon as every chunk has a vector of it. Until then the one before, whose vectors are complete, if
+    it can still be asked: the bundled one always, another model at the same host too.
+    """
+    if embedder is None:
+        return None
+    name = embedding_name(embedder)
+    rows = await pool.fetch(
+        "select name from embedding_models where complete_at is not null order by name <> $1, used_at desc",
+        name,
+    )
+    for row in rows:
+        if row["name"] == name:
+            break
+        if (earlier := embedder_called(row["name"], embedder)) is not None:
+            return earlier
+    return embedder
 
 
 async def embed_query(embedder: Embedder, query: str) -> Vector:
@@ -148,6 +170,21 @@ async def embedding_state(pool: Pool, embedder: Embedder) -> EmbeddingState:
     return EmbeddingState(**row)
 
 
+async def chunks_without_vector(pool: Pool, embedder: Embedder) -> int:
+    """How many chunks still wait for a vector of this model; those that its host refused do not."""
+    waiting = await pool.fetchval(
+        """
+        select count(*) from chunks
+        where not exists (
+            select from chunk_vectors v join embedding_models m on m.id = v.model_id
+            where v.chunk_id = chunks.id and m.name = $1
+        ) and not exists (select from embedding_refusals r where r.chunk_id = chunks.id and r.model = $1)
+        """,
+        embedding_name(embedder),
+    )
+    return int(waiting)
+
+
 async def embedding_size(embedder: Embedder) -> int:
     """How many numbers the model gives now, by asking it. Raises EmbeddingError."""
     return len(await embed_query(embedder, "Copydesk"))
@@ -157,6 +194,17 @@ async def forget_vectors(connection: Connection, name: str) -> None:
     """Remove what there is of a model, refusals too: all chunks are its backlog again."""
     await connection.execute("delete from embedding_models where name = $1", name)
     await connection.execute("delete from embedding_refusals where model = $1", name)
+
+
+def embedder_called(name: str, like: Embedder) -> Embedder | None:
+    """The embedder whose vectors are stored under a name, if it is at hand; `like` is the one that is set."""
+    if name == BUNDLED_NAME:
+        return bundled_embedder()
+    model = like.model
+    if isinstance(model, HostedModel) and name.endswith(f"@{model.host}"):
+        other = model.other(name.removeprefix(f"{model.system}:").removesuffix(f"@{model.host}"))
+        return Embedder(other) if f"{other.system}:{other.model_name}@{other.host}" == name else None
+    return None
 
 
 async def _languages(
@@ -231,8 +279,8 @@ async def _tidy(pool: Pool, name: str) -> None:
     async with pool.acquire() as connection, connection.transaction():
         await connection.execute(
             """
-            update embedding_models set used_at = now()
-            where name = $1 and used_at < now() - interval '1 hour'
+            update embedding_models set used_at = now(), complete_at = coalesce(complete_at, now())
+            where name = $1 and (complete_at is null or used_at < now() - interval '1 hour')
             """,
             name,
         )

@@ -61,11 +61,18 @@ class HostedModel(WrapperEmbeddingModel):
     """
 
     def __init__(
-        self, wrapped: EmbeddingModel, waits: Waits, *, clock: Callable[[], float] = time.monotonic
+        self,
+        wrapped: EmbeddingModel,
+        waits: Waits,
+        *,
+        other: Callable[[str], EmbeddingModel],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(wrapped)
         self._waits = waits
         self._clock = clock
+        self._other = other
+        self._others: dict[str, HostedModel] = {}
         # Queries and documents apart: a host that is busy with a batch may be late with a query.
         self._again: dict[EmbedInputType, float] = {}  # not asked before this time
         self._said: dict[EmbedInputType, str] = {}  # the last failure, until the host answers
@@ -76,6 +83,14 @@ class HostedModel(WrapperEmbeddingModel):
         address = urlsplit(self.base_url or "")
         port = f":{address.port}" if address.port else ""
         return f"{address.hostname}{port}" if address.hostname else self.system
+
+    def other(self, model_name: str) -> "HostedModel":
+        """Another model at the same host, always the same object: it knows whether the host is left alone."""
+        if model_name not in self._others:
+            self._others[model_name] = HostedModel(
+                self._other(model_name), self._waits, other=self._other, clock=self._clock
+            )
+        return self._others[model_name]
 
     async def embed(
         self,

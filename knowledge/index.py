@@ -1,137 +1,218 @@
-"""The index: a document, its chunks and the words these are found by, written in one transaction."""
+"""The index: documents, their chunks and the words these are found by, written in one transaction."""
 
 import asyncio
 import os
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 from pgvector import SparseVector
 
-from knowledge.bm25 import EVERY_CHUNK, chunk_vector
-from knowledge.chunks import Chunk, cut_into_chunks, searchable
+from knowledge.bm25 import EVERY_CHUNK
+from knowledge.cutting import INDEX_VERSION, Cut
 from knowledge.database import Connection, Pool
-from knowledge.loaders import Loaded, load
-
-INDEX_VERSION = 1
-"""Raise it when loaders, chunks or tokens change: the next ingest then cuts unchanged documents again."""
-
-Written = Literal["added", "updated", "unchanged"]
+from knowledge.fetch import Validators
+from knowledge.known import exists, known
+from knowledge.loaders import Loaded
+from knowledge.sources import Added, Provenance, Written
 
 # One writer at a time: it keeps the counts of terms exact, and makes "is this content known?" and "put it
-# in" one step. Files are read and cut before it is taken, so it is held for milliseconds.
+# in" one step. Files are read and cut before it is taken, so it is held for a fraction of a second.
 _WRITE_LOCK = 0x6B6E6F77  # "know"
 
 
 @dataclass(frozen=True)
-class Cut:
-    """A document ready to be written."""
+class Origin:
+    """Where a document is from."""
 
-    loaded: Loaded
-    chunks: list[Chunk]
-    words: list[SparseVector]
-
-
-def cut(name: str, content: bytes) -> Cut:
-    """A file's content made ready. Slow for large files: call it in a thread. Raises LoadError."""
-    loaded = load(name, content)
-    chunks = cut_into_chunks(loaded.text, loaded.blocks, title=loaded.title, lang=loaded.lang)
-    return Cut(
-        loaded, chunks, [chunk_vector(searchable(chunk.heading, chunk.text), chunk.lang) for chunk in chunks]
-    )
+    name: str  # its identity: an absolute path, a web address, or what who added it named it by
+    path: str | None  # as people gave it; None for a web page
+    url: str | None = None  # where readers find it, if the document itself does not say
+    listed_in: str | None = None  # the sitemap or list that named a page
+    validators: Validators = field(default_factory=Validators)
 
 
-async def knows(database: "Connection | Pool", origin: str, sha256: str) -> bool:
-    """Whether this content, from here or as a copy from elsewhere, stands in the database as it is."""
-    known = await _known(database, origin, sha256)
-    return known is not None and known.up_to_date
+class _Packed(SparseVector):
+    """A sparsevec that was packed for the database already, in another process."""
+
+    def __init__(self, packed: bytes) -> None:
+        self.packed = packed
+
+    def to_binary(self) -> bytes:
+        return self.packed
 
 
-async def write(connection: Connection, origin: str, path: str | None, cut: Cut) -> tuple[Written, int]:
-    """Put a document in, inside the caller's transaction. Returns what happened and how many new chunks.
-
-    `origin` is its identity, an absolute path or a URL; `path` what people gave for it.
-    """
+async def lock_for_writing(connection: Connection) -> None:
+    """Until the caller's transaction ends, nobody else writes documents."""
     await connection.execute("select pg_advisory_xact_lock($1)", _WRITE_LOCK)
-    loaded = cut.loaded
-    known = await _known(connection, origin, loaded.sha256)
-    if known and known.up_to_date:  # by another ingest, since this one looked
-        return "unchanged", 0
-    values = (
-        *(origin, path, loaded.url, loaded.kind, loaded.title, loaded.lang, loaded.published),
-        *(loaded.sha256, loaded.size, INDEX_VERSION, loaded.text),
+
+
+async def write(connection: Connection, origin: Origin, cut: Cut, provenance: Provenance) -> Added:
+    """Put a document in, inside the caller's transaction."""
+    [added] = await write_all(connection, [(origin, cut)], provenance)
+    return added
+
+
+async def write_all(
+    connection: Connection, ready: Sequence[tuple[Origin, Cut]], provenance: Provenance
+) -> list[Added]:
+    """Put documents in, inside the caller's transaction: a reader sees all of them, each whole, or none.
+
+    Returns what became of each. A document keeps who added it first.
+    """
+    await lock_for_writing(connection)
+    before = await known(
+        connection, [(origin.name, cut.loaded.sha256) for origin, cut in ready], provenance.article_id
     )
-    if known is None:
-        document_id = await connection.fetchval(
-            """
-            insert into documents
-                (origin, path, url, kind, title, lang, published, sha256, size, index_version, text)
-            values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) returning id
-            """,
-            *values,
-        )
-        return "added", await _write_chunks(connection, document_id, cut, keep=False)
-    await connection.execute(
+    added: list[Added] = []
+    here: dict[str, Added] = {}  # by content: what of these is in already
+    new: list[_NewChunk] = []
+    gone: list[int] = []
+    for (origin, cut), document in zip(ready, before, strict=True):
+        loaded = cut.loaded
+        same = here.get(loaded.sha256) if document is None else None
+        if same is not None:
+            added.append(replace(same, written="unchanged", chunks=0))
+            continue
+        if document and document.is_up_to_date(loaded.sha256):  # by another ingest, since this one looked
+            added.append(Added(document.document_id, "unchanged", document.title, document.url, 0))
+            continue
+        written: Written = "updated" if document else "added"
+        if document is None:
+            document_id = await _insert(connection, origin, loaded, provenance)
+            fresh = [_NewChunk(document_id, place, cut) for place in range(len(cut.chunks))]
+        else:
+            document_id = document.document_id
+            await _update(connection, document_id, origin, loaded)
+            fresh, old = await _keep_same(connection, document_id, cut, keep=document.same_version)
+            gone += old
+        new += fresh
+        here[loaded.sha256] = Added(document_id, written, loaded.title, loaded.url or origin.url, len(fresh))
+        added.append(here[loaded.sha256])
+    await _delete_chunks(connection, gone)
+    await _write_chunks(connection, new)
+    return added
+
+
+async def mark_seen(pool: Pool, origin: Origin) -> None:
+    """A page is as it was: keep what its server calls this version now, and which list names it now."""
+    await pool.execute(
         """
         update documents
-        set origin = $1, path = $2, url = $3, kind = $4, title = $5, lang = $6, published = $7,
-            sha256 = $8, size = $9, index_version = $10, text = $11, updated_at = now()
-        where id = $12
+        set listed_in = coalesce($2, listed_in), etag = coalesce($3, etag),
+            last_modified = coalesce($4, last_modified)
+        where origin = $1 and article_id is null
         """,
-        *values,
-        known.id,
+        origin.name,
+        origin.listed_in,
+        origin.validators.etag,
+        origin.validators.last_modified,
     )
-    return "updated", await _write_chunks(connection, known.id, cut, keep=known.same_version)
+
+
+async def delete_document(connection: Connection, document_id: int) -> None:
+    """Take a document out, inside the caller's transaction."""
+    await lock_for_writing(connection)
+    chunks = await connection.fetch("select id from chunks where document_id = $1", document_id)
+    await _delete_chunks(connection, [chunk["id"] for chunk in chunks])
+    await connection.execute("delete from documents where id = $1", document_id)
 
 
 async def remove_gone(pool: Pool, folder: Path) -> int:
-    """Remove the documents below a folder whose files are gone. Returns how many."""
+    """Remove the base's documents below a folder whose files are gone. Returns how many."""
     inside = await pool.fetch(
-        "select id, origin from documents where starts_with(origin, $1)",
+        "select id, origin from documents where starts_with(origin, $1) and article_id is null",
         f"{folder}{os.sep}".replace("//", "/"),
     )
-    gone = [row["id"] for row in inside if not await asyncio.to_thread(_exists, row["origin"])]
-    for document_id in gone:
+    there = await asyncio.to_thread(lambda: [exists(row["origin"]) for row in inside])
+    return await _remove(
+        pool, [row["id"] for row, is_there in zip(inside, there, strict=True) if not is_there]
+    )
+
+
+async def remove_pages(
+    pool: Pool, *, gone: Collection[str] = (), unlisted: Mapping[str, Collection[str]]
+) -> int:
+    """Remove the base's pages `gone` (addresses), and those that a list (key) named but does not any more.
+
+    Returns how many.
+    """
+    rows = await pool.fetch(
+        """
+        select id, origin, listed_in from documents
+        where article_id is null and (origin = any($1) or listed_in = any($2))
+        """,
+        [*gone],
+        [*unlisted],
+    )
+    return await _remove(
+        pool,
+        [
+            row["id"]
+            for row in rows
+            if row["origin"] in gone or row["origin"] not in unlisted[row["listed_in"]]
+        ],
+    )
+
+
+async def _remove(pool: Pool, document_ids: Sequence[int]) -> int:
+    for document_id in document_ids:
         async with pool.acquire() as connection, connection.transaction():
-            await connection.execute("select pg_advisory_xact_lock($1)", _WRITE_LOCK)
-            chunks = await connection.fetch("select id from chunks where document_id = $1", document_id)
-            await _delete_chunks(connection, [chunk["id"] for chunk in chunks])
-            await connection.execute("delete from documents where id = $1", document_id)
-    return len(gone)
+            await delete_document(connection, document_id)
+    return len(document_ids)
 
 
 @dataclass(frozen=True)
-class _Known:
-    """The document in the database that a file is."""
+class _NewChunk:
+    """A chunk to be written."""
 
-    id: int
-    up_to_date: bool
-    same_version: bool  # cut by this version of the code
+    document_id: int
+    place: int  # among the document's chunks
+    cut: Cut
 
 
-async def _known(database: "Connection | Pool", origin: str, sha256: str) -> _Known | None:
-    """The document of this origin; else one of the same content, whose file is a copy or was moved here."""
-    rows = await database.fetch(
-        """
-        select id, origin, sha256, index_version from documents where origin = $1 or sha256 = $2 order by id
-        """,
-        origin,
-        sha256,
+def _values(origin: Origin, loaded: Loaded) -> tuple[object, ...]:
+    return (
+        *(origin.name, origin.path, loaded.url or origin.url, loaded.kind, loaded.title, loaded.lang),
+        *(loaded.published, loaded.sha256, loaded.size, INDEX_VERSION, loaded.text, origin.listed_in),
+        *(origin.validators.etag, origin.validators.last_modified),
     )
-    for row in rows:
-        if row["origin"] == origin:
-            same_version = row["index_version"] == INDEX_VERSION
-            return _Known(row["id"], same_version and row["sha256"] == sha256, same_version)
-    for row in rows:
-        if await asyncio.to_thread(_exists, row["origin"]):
-            return _Known(row["id"], up_to_date=True, same_version=True)
-    return _Known(rows[0]["id"], False, rows[0]["index_version"] == INDEX_VERSION) if rows else None
 
 
-async def _write_chunks(connection: Connection, document_id: int, cut: Cut, *, keep: bool) -> int:
-    """Make the document's chunks those of `cut`. With `keep`, passages that stayed keep ids and vectors."""
+async def _insert(connection: Connection, origin: Origin, loaded: Loaded, provenance: Provenance) -> int:
+    document_id: int = await connection.fetchval(
+        """
+        insert into documents
+            (origin, path, url, kind, title, lang, published, sha256, size, index_version, text, listed_in,
+             etag, last_modified, added_by, added_from, article_id, collection)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) returning id
+        """,
+        *_values(origin, loaded),
+        *(provenance.added_by, provenance.added_from, provenance.article_id, provenance.collection),
+    )
+    return document_id
+
+
+async def _update(connection: Connection, document_id: int, origin: Origin, loaded: Loaded) -> None:
+    await connection.execute(
+        """
+        update documents
+        set origin = $1, path = $2, url = $3, kind = $4, title = $5, lang = $6, published = $7, sha256 = $8,
+            size = $9, index_version = $10, text = $11, listed_in = coalesce($12, listed_in), etag = $13,
+            last_modified = $14, updated_at = now()
+        where id = $15
+        """,
+        *_values(origin, loaded),
+        document_id,
+    )
+
+
+async def _keep_same(
+    connection: Connection, document_id: int, cut: Cut, *, keep: bool
+) -> tuple[list[_NewChunk], list[int]]:
+    """With `keep`, passages that stayed keep ids and vectors. Returns the new ones, and ids of those gone."""
     old = await connection.fetch(
         "select id, heading, text, lang from chunks where document_id = $1", document_id
     )
@@ -139,70 +220,65 @@ async def _write_chunks(connection: Connection, document_id: int, cut: Cut, *, k
     for row in old if keep else ():
         reusable.setdefault((row["heading"], row["text"], row["lang"]), []).append(row["id"])
     moved: list[tuple[int, int, int, int]] = []
-    new: list[int] = []
-    for position, chunk in enumerate(cut.chunks):
+    new: list[_NewChunk] = []
+    for place, chunk in enumerate(cut.chunks):
         if same := reusable.get((chunk.heading, chunk.text, chunk.lang)):
-            moved.append((same.pop(0), position, chunk.start, chunk.end))
+            moved.append((same.pop(0), place, chunk.start, chunk.end))
         else:
-            new.append(position)
-    kept = {chunk_id for chunk_id, *_ in moved}
-    await _delete_chunks(connection, [row["id"] for row in old if row["id"] not in kept])
+            new.append(_NewChunk(document_id, place, cut))
     await connection.executemany(
         "update chunks set position = $2, start_offset = $3, end_offset = $4 where id = $1", moved
     )
-    chunks = [cut.chunks[position] for position in new]
-    inserted = await connection.fetch(
-        """
-        insert into chunks (document_id, position, heading, text, start_offset, end_offset, lang)
-        select $1, * from unnest($2::int[], $3::text[], $4::text[], $5::int[], $6::int[], $7::text[])
-        returning id, position
-        """,
-        document_id,
-        new,
-        [chunk.heading for chunk in chunks],
-        [chunk.text for chunk in chunks],
-        [chunk.start for chunk in chunks],
-        [chunk.end for chunk in chunks],
-        [chunk.lang for chunk in chunks],
+    kept = {chunk_id for chunk_id, *_ in moved}
+    return new, [row["id"] for row in old if row["id"] not in kept]
+
+
+async def _write_chunks(connection: Connection, new: Sequence[_NewChunk]) -> None:
+    if not new:
+        return
+    ids = await connection.fetch(
+        "select nextval(pg_get_serial_sequence('chunks', 'id'))::int as id from generate_series(1, $1)",
+        len(new),
     )
+    chunks: list[tuple[object, ...]] = []
+    words: list[tuple[int, SparseVector]] = []
+    for row, each in zip(ids, new, strict=True):
+        chunk = each.cut.chunks[each.place]
+        place = (row["id"], each.document_id, each.place)
+        chunks.append((*place, chunk.heading, chunk.text, chunk.start, chunk.end, chunk.lang))
+        words.append((row["id"], _Packed(each.cut.words[each.place])))
     await connection.copy_records_to_table(
-        "chunk_words",
-        records=[(row["id"], cut.words[row["position"]]) for row in inserted],
-        columns=("chunk_id", "words"),
+        "chunks",
+        records=chunks,
+        columns=("id", "document_id", "position", "heading", "text", "start_offset", "end_offset", "lang"),
     )
-    await _count_terms(connection, [cut.words[position] for position in new], by=1)
-    return len(new)
+    await connection.copy_records_to_table("chunk_words", records=words, columns=("chunk_id", "words"))
+    await _count_terms(connection, [each.cut.words[each.place] for each in new], by=1)
 
 
-async def _delete_chunks(connection: Connection, chunk_ids: list[int]) -> None:
+async def _delete_chunks(connection: Connection, chunk_ids: Sequence[int]) -> None:
+    if not chunk_ids:
+        return
     rows = await connection.fetch("select words from chunk_words where chunk_id = any($1::int[])", chunk_ids)
-    await _count_terms(connection, [row["words"] for row in rows], by=-1)
+    await _count_terms(connection, [row["words"].to_binary() for row in rows], by=-1)
     await connection.execute("delete from chunks where id = any($1::int[])", chunk_ids)
 
 
-async def _count_terms(connection: Connection, words: Sequence[SparseVector], *, by: Literal[1, -1]) -> None:
+async def _count_terms(connection: Connection, words: Sequence[bytes], *, by: Literal[1, -1]) -> None:
     """Keep the number of chunks that have a term, for the query's idf."""
-    counts = Counter(term for vector in words for term in (EVERY_CHUNK, *vector.indices()))
+    if not words:
+        return
+    # A sparsevec is three integers (dimensions, number of entries, 0), the entries' places, their values.
+    terms = [np.frombuffer(packed, ">i4", int.from_bytes(packed[4:8]), 12) for packed in words]
+    found, counts = np.unique(np.concatenate(terms), return_counts=True)
+    ids, chunks = [EVERY_CHUNK, *found.tolist()], [by * len(words), *(by * counts).tolist()]
     await connection.execute(
         """
         insert into terms (term, chunks) select * from unnest($1::int[], $2::int[])
         on conflict (term) do update set chunks = terms.chunks + excluded.chunks
         """,
-        [*counts],
-        [by * count for count in counts.values()],
+        ids,
+        chunks,
     )
     if by == -1:
-        await connection.execute("delete from terms where term = any($1::int[]) and chunks <= 0", [*counts])
-
-
-def _exists(origin: str) -> bool:
-    """False for a file that is certainly gone; one that cannot be looked at, and a web page, are there."""
-    if "://" in origin:
-        return True
-    try:
-        Path(origin).stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError:
-        return True
-    return True
+        await connection.execute("delete from terms where term = any($1::int[]) and chunks <= 0", ids)

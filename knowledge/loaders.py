@@ -1,64 +1,73 @@
-"""From a file to its text: Markdown, plain text, PDF and source code, in the encodings people have."""
+"""From a file or page to its text: Markdown, text, PDF, Word, HTML and code, in the charsets people have."""
 
 import hashlib
 import re
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
-from pathlib import Path
-from typing import Any, Literal
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import unquote, urlsplit
 
-import charset_normalizer
 import yaml
 
-from knowledge.blocks import Block, code_blocks, markdown_blocks, markdown_title, prose_blocks
+from knowledge.blocks import Block, code_blocks, prose_blocks, read_markdown
+from knowledge.charsets import decoded, stated_in
+from knowledge.docx import read_docx
 from knowledge.files import LoadError, why_unreadable
+from knowledge.html import read_page
 from knowledge.language import LANGUAGES, Language, language_of
 from knowledge.pdf import pdf_text
 
-Kind = Literal["markdown", "text", "pdf", "code"]
+if TYPE_CHECKING:  # what cuts files does not wait for what fetches pages
+    from knowledge.fetch import Fetched
+
+Kind = Literal["markdown", "text", "pdf", "code", "web", "docx"]
 
 MAX_BYTES = 20_000_000
 _TITLE_LENGTH = 300
 
 _MARKDOWN = frozenset({".md", ".markdown", ".mdx"})
 _TEXT = frozenset({"", ".txt", ".text", ".rst", ".adoc", ".org", ".csv", ".tsv", ".tex", ".log"})
+_WEB = frozenset({".html", ".htm", ".xhtml", ".shtml"})
+_WORD = frozenset({".docx", ".docm"})
 _NOT_READ = {
     **dict.fromkeys(
-        (".docx", ".doc", ".odt", ".rtf", ".pages"), "a word processor's file: save it as PDF or Markdown"
+        (".doc", ".odt", ".rtf", ".pages"), "a word processor's file: save it as .docx, PDF or Markdown"
     ),
     **dict.fromkeys((".xlsx", ".xls", ".ods", ".numbers"), "a spreadsheet: save it as CSV"),
     **dict.fromkeys((".pptx", ".ppt", ".odp", ".key"), "slides: save them as PDF"),
-    **dict.fromkeys((".html", ".htm", ".mhtml"), "a web page: save it as PDF or Markdown"),
+    **dict.fromkeys((".mhtml", ".mht"), "a web archive: save the page as HTML or PDF"),
     ".epub": "an e-book: save it as PDF or Markdown",
     ".ipynb": "a notebook: save it as Markdown or a script",
 }
-_FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
-# The encodings that files of the three languages still come in; without the list, similar ones win by chance.
-_ENCODINGS = ["gb18030", "big5", "cp932", "euc_jp", "iso2022_jp", "cp1252"]
-_BYTE_ORDER_MARKS = {
-    b"\xef\xbb\xbf": "utf-8-sig",
-    b"\xff\xfe\x00\x00": "utf-32",
-    b"\x00\x00\xfe\xff": "utf-32",
-    b"\xff\xfe": "utf-16",
-    b"\xfe\xff": "utf-16",
+_SUFFIX_OF = {  # of what a server names plainly; for other types the name in the address decides
+    "application/pdf": ".pdf",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
+    "text/html": ".html",
+    "application/xhtml+xml": ".html",
+    "text/markdown": ".md",
+    "text/x-markdown": ".md",
 }
+_PAGE_BEGINS = re.compile(
+    r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
+)
+_FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A file's text and what it says about itself."""
+    """The text of a file or page, and what it says about itself."""
 
     kind: Kind
     title: str
     text: str  # line ends are \n; what chunks are slices of
     blocks: Sequence[Block]
     lang: Language
-    url: str | None  # where readers find it, from the front matter
-    published: date | None  # from the front matter
-    sha256: str  # of the bytes
+    url: str | None  # where readers find it: the page's address, or one that the document names
+    published: date | None  # as the document says
+    sha256: str  # of the bytes; of a page, of its text
     size: int  # in bytes
 
 
@@ -78,58 +87,77 @@ def read_bytes(file: Path) -> bytes:
 
 
 def load(name: str, content: bytes) -> Loaded:
-    """The text of a file called `name`. Slow for large files: call it in a thread. Raises LoadError."""
-    path = Path(name)
+    """The text of a file called `name`. Slow for large files: not on the event loop. Raises LoadError."""
+    return _load(PurePosixPath(name), content, charset=None, url=None)
+
+
+def load_page(page: "Fetched") -> Loaded:
+    """The text of what a web address gave, its `sha256` over the text. Slow as `load`. Raises LoadError.
+
+    Pages hold things that are new with each request (tokens, advertisements), so that their bytes do not tell
+    whether their text has changed.
+    """
+    loaded = _load(_named(page), page.content, charset=page.charset, url=page.url)
+    text = f"{loaded.title}\n{loaded.published}\n{loaded.text}"
+    return replace(loaded, sha256=hashlib.sha256(text.encode()).hexdigest())
+
+
+def _named(page: "Fetched") -> PurePosixPath:
+    """A name whose ending says how to read a page: the server's type, else the ending of the address."""
+    parts = urlsplit(page.url)
+    path = PurePosixPath(PurePosixPath(unquote(parts.path)).name or parts.hostname or "page")
+    suffix = _SUFFIX_OF.get(page.content_type)
+    if suffix is not None:
+        return PurePosixPath(path.stem + suffix)
+    told = re.fullmatch(r"\.[A-Za-z]\w{0,9}", path.suffix) is not None  # no version number, such as v1.2
+    return path if told else PurePosixPath(f"{path}.txt")
+
+
+def _load(path: PurePosixPath, content: bytes, *, charset: str | None, url: str | None) -> Loaded:
     suffix = path.suffix.lower()
     if reason := _NOT_READ.get(suffix):
         raise LoadError(reason)
     about: dict[str, Any] = {}
+    title: str | None = None
+    published: date | None = None
+    lang: Language | None = None
     if suffix == ".pdf" or content.startswith(b"%PDF-"):
         kind: Kind = "pdf"
-        pdf_title, text = pdf_text(content)
-        title = pdf_title or path.stem
-        blocks = prose_blocks(text)
+        title, text = pdf_text(content)
+        blocks: Sequence[Block] = prose_blocks(text)
+    elif suffix in _WORD:
+        kind = "docx"
+        word = read_docx(content)
+        text, blocks, title, published = word.text, word.blocks, word.title, word.changed
     else:
-        text = _decoded(content)
-        if suffix in _MARKDOWN:
+        is_page = suffix in _WEB
+        text = decoded(content, stated=(charset, stated_in(content) if is_page else None))
+        if is_page or (url is not None and suffix not in _MARKDOWN and _PAGE_BEGINS.match(text)):
+            kind = "web"
+            page = read_page(text, url=url)
+            text, blocks, title = page.text, page.blocks, page.title
+            published, lang, url = page.published, page.lang, page.canonical or url
+        elif suffix in _MARKDOWN:
             kind = "markdown"
             about, text = _front_matter(text)
-            title = markdown_title(text) or path.stem
-            blocks = markdown_blocks(text)
+            title, blocks = read_markdown(text)
         elif suffix in _TEXT:
-            kind, title, blocks = "text", path.stem, prose_blocks(text)
+            kind, blocks = "text", prose_blocks(text)
         else:
             kind, title, blocks = "code", path.name, code_blocks(text)
     if not blocks:
         raise LoadError("empty: there is no text in it")
     return Loaded(
         kind=kind,
-        title=" ".join(str(about.get("title") or title).split())[:_TITLE_LENGTH],
+        title=" ".join(str(about.get("title") or title or path.stem).split())[:_TITLE_LENGTH],
         text=text,
         blocks=blocks,
-        lang=_stated_language(about) or language_of(text),
-        url=next((str(about[key]) for key in ("url", "source") if _is_web_address(about.get(key))), None),
-        published=_as_date(about.get("date")),
+        lang=_stated_language(about) or lang or language_of(text),
+        url=next((str(about[key]) for key in ("url", "source") if _is_web_address(about.get(key))), url),
+        published=_as_date(about.get("date")) or published,
         sha256=hashlib.sha256(content).hexdigest(),
         size=len(content),
     )
-
-
-def _decoded(content: bytes) -> str:
-    """Text with \\n at the ends of lines: UTF-8, what a byte order mark says, or what the bytes look like."""
-    encoding = next((name for mark, name in _BYTE_ORDER_MARKS.items() if content.startswith(mark)), "utf-8")
-    if encoding == "utf-8" and b"\x00" in content:
-        raise LoadError("not text: its bytes are binary data")
-    try:
-        text = content.decode(encoding)
-    except UnicodeDecodeError:
-        guess = charset_normalizer.from_bytes(content, cp_isolation=_ENCODINGS).best()
-        if guess is None:
-            raise LoadError("not text, or in an unknown encoding: save it as UTF-8") from None
-        text = str(guess)
-    if "\x00" in text or len(_CONTROLS.findall(text)) * 50 > len(text):
-        raise LoadError("not text: its bytes are binary data")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _front_matter(text: str) -> tuple[dict[str, Any], str]:

@@ -6,7 +6,7 @@ English passage that answers it in 2 % of cases. And in a base about one topic e
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -32,6 +32,7 @@ class Means:
     model_id: int
     dimensions: int
     of: Mapping[Language, Vector]
+    languages: Sequence[Language]  # in which there are vectors
     topic: (
         float  # length of the topic's share: near 0 for a base about everything, 0.3 for one about one thing
     )
@@ -114,7 +115,7 @@ async def read_means(pool: Pool, name: str) -> Means | None:
         for lang, (chunks, rest) in own.items():  # few texts told the language: the base knows it better
             means[lang] = means[lang] + chunks / (chunks + _ENOUGH) * (rest - shift)
         topic *= _TOPIC_OF_SHIFT
-    return Means(model_id, dimensions, means, topic)
+    return Means(model_id, dimensions, means, [*own], topic)
 
 
 async def _measured(pool: Pool, model_id: int, dimensions: int) -> dict[Language, Vector]:

@@ -2,36 +2,33 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import asyncpg
 import numpy as np
 from numpy.typing import NDArray
-from pgvector import HalfVector, SparseVector, Vector
+from pgvector import Vector
 from pydantic import BaseModel, ConfigDict
 from pydantic_ai.embeddings import Embedder
 
-from knowledge.bm25 import EVERY_CHUNK, query_terms, query_vector
 from knowledge.database import Pool, storable
-from knowledge.embeddings import embed_query, embedding_name
+from knowledge.embeddings import embed_query, embedding_name, serving_embedder
+from knowledge.filters import Filters, Scope, scope_of
 from knowledge.hosted_model import EmbeddingError, EmbeddingPause
-from knowledge.language import LANGUAGES, Language, language_of
+from knowledge.language import Language, language_of
 from knowledge.means import Means, read_means
+from knowledge.near_duplicates import Prints, prints
+from knowledge.ranking import Likeness, Ranked, Score, ranked, scored, together
 from knowledge.tokens import says_something
+from knowledge.vector_index import nearest
+from knowledge.word_search import Words, by_words
 
 logger = logging.getLogger(__name__)
 
-# A passage's score is cosine + 0.45 * share: how near its vector is to the query's without language and
-# topic, and the share of the query's words, by their idf, that it has. Both have a natural zero and a fixed
-# scale, so the sum ranks one query's passages, is comparable between queries, and can be too low.
-_WORDS_WEIGHT = 0.45
-# Below this a passage has nothing to do with the query. Measured so that nothing right is lost (0.3 to 0.8
-# % is).
-_FLOOR = 0.25
-_FLOOR_BY_TOPIC = 0.45  # what is left of a cosine is smaller the more of a topic was taken out
-_FLOOR_BY_WORDS = 0.2  # where there are no vectors: a share of 0.22
-
-_CANDIDATES = 100  # of each of the two lists
+_CANDIDATES = 100  # of each list
+_READ_AT_ONCE = 20  # candidates whose texts are looked at together, however many are asked for
 _LONGEST_QUERY = 1_000  # characters; a topic is shorter, and the model needs a second for more
 MOST_PASSAGES = 100
 
@@ -46,7 +43,7 @@ class Passage(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     rank: int  # from 1
-    score: float  # see above; what is shown lies between about 0.15 and 2
+    score: float  # knowledge/ranking.py; what is shown lies between about 0.15 and 2
     text: str
     title: str
     url: str | None
@@ -55,15 +52,7 @@ class Passage(BaseModel):
     document_id: int
     chunk_id: int
     lang: Language
-
-
-@dataclass(frozen=True)
-class _Words:
-    """What a query's words found."""
-
-    query: SparseVector
-    most: float  # the score of a chunk that has each of the query's terms about once
-    scores: dict[int, float]  # chunk id to BM25
+    copies: int = 0  # passages that say the same in nearly the same words, and were left out for it
 
 
 @dataclass(frozen=True)
@@ -76,93 +65,100 @@ class _Near:
 
 
 class Search:
-    """Search over the chunks in the database, by words and, with an embedder, by meaning."""
+    """Search over the base's chunks, by words and, with an embedder, by meaning.
 
-    def __init__(self, pool: Pool, embedder: Embedder | None) -> None:
+    With `article_id` over that article's own sources too; nobody else sees these.
+    """
+
+    def __init__(self, pool: Pool, embedder: Embedder | None, *, article_id: int | None = None) -> None:
         self._pool = pool
         self._embedder = embedder
+        self._article_id = article_id
 
-    async def search(self, query: str, *, k: int = 5) -> list[Passage]:
+    def for_article(self, article_id: int) -> "Search":
+        """The same search, over the base and this article's own sources."""
+        return Search(self._pool, self._embedder, article_id=article_id)
+
+    async def search(self, query: str, *, k: int = 5, filters: Filters | None = None) -> list[Passage]:
         """The `k` best passages for a query in any language, best first; fewer if fewer have to do with it.
 
         Raises SearchError for a `k` outside 1 to 100.
         """
-        return await self.search_many([query], k=k)
+        return await self.search_many([query], k=k, filters=filters)
 
-    async def search_many(self, queries: Sequence[str], *, k: int = 5) -> list[Passage]:
+    async def search_many(
+        self, queries: Sequence[str], *, k: int = 5, filters: Filters | None = None
+    ) -> list[Passage]:
         """The `k` best passages for several queries on one matter, such as one in each language.
 
-        A passage counts with its best query, since scores of queries are comparable. Not with the sum: it
-        would favour passages that say a little about everything over the one that answers a single query
-        well.
+        Of those that say the same in nearly the same words the best is there. Raises SearchError for a `k`
+        outside 1 to 100.
         """
         if not 1 <= k <= MOST_PASSAGES:
             raise SearchError(f"k must be between 1 and {MOST_PASSAGES}, not {k}.")
         wanted = dict.fromkeys(storable(query).strip()[:_LONGEST_QUERY] for query in queries)
-        best: dict[int, float] = {}
-        for scores in await asyncio.gather(
-            *(self._scores(query) for query in wanted if says_something(query))
-        ):
-            for chunk_id, score in scores.items():
-                best[chunk_id] = max(score, best.get(chunk_id, score))
-        ranked = sorted(best.items(), key=lambda item: (-item[1], item[0]))[:k]
-        return await self._passages(ranked)
+        scope = scope_of(self._article_id, filters)
+        try:
+            async with asyncio.TaskGroup() as group:
+                each = [
+                    group.create_task(self._scores(query, scope)) for query in wanted if says_something(query)
+                ]
+        except ExceptionGroup as failures:
+            raise _first(failures) from failures
+        return await self._best(ranked(together(scores.result() for scores in each)), k)
 
     async def around(self, chunk_id: int, *, before: int = 1, after: int = 1) -> list[Passage]:
         """A chunk and its neighbours in its document, in reading order, with score 0; [] if there is none."""
         rows = await self._pool.fetch(
-            """
+            f"""
             select c.id from chunks c
             join chunks here on here.document_id = c.document_id
             where here.id = $1 and c.position between here.position - $2 and here.position + $3
+              and {(scope := scope_of(self._article_id, None)).sql("c.id", first=4)}
             order by c.position
             """,
             chunk_id,
             max(before, 0),
             max(after, 0),
+            *scope.arguments,
         )
-        return await self._passages([(row["id"], 0.0) for row in rows])
+        found = await self._rows([row["id"] for row in rows])
+        return [
+            _passage(found[row["id"]], rank, 0.0)
+            for rank, row in enumerate(rows, start=1)
+            if row["id"] in found
+        ]
 
-    async def _scores(self, query: str) -> dict[int, float]:
+    async def likeness(self, query: str) -> dict[int, Likeness]:
+        """What words and vectors say of the chunks that either finds, before they are ranked."""
+        likeness, _ = await self._likeness(query, scope_of(self._article_id, None))
+        return likeness
+
+    async def _scores(self, query: str, scope: Scope) -> dict[int, Score]:
         """Chunk id to score, for the chunks that have to do with the query."""
-        words, near = await asyncio.gather(self._by_words(query), self._by_meaning(query))
+        likeness, topic = await self._likeness(query, scope)
+        return scored(likeness, topic=topic)
+
+    async def _likeness(self, query: str, scope: Scope) -> tuple[dict[int, Likeness], float | None]:
+        """Of the chunks that either list has; and the length of the topic, None without vectors."""
+        async with asyncio.TaskGroup() as group:
+            with_words = group.create_task(by_words(self._pool, query, scope, most=_CANDIDATES))
+            with_meaning = group.create_task(self._by_meaning(query, scope))
+        words, near = with_words.result(), with_meaning.result()
         if near is None:
-            shares = {chunk_id: score / words.most for chunk_id, score in words.scores.items()}
-            cosines: dict[int, float] = {}
-            floor = _FLOOR_BY_WORDS
-        else:
-            shares, cosines = await self._both(words, near)
-            floor = _FLOOR - _FLOOR_BY_TOPIC * near.means.topic
-        scores = {
-            # A chunk without a vector yet is taken to be as near as its words suggest.
-            chunk_id: _WORDS_WEIGHT * share + cosines.get(chunk_id, _WORDS_WEIGHT * share)
-            for chunk_id, share in shares.items()
-        }
-        return {chunk_id: score for chunk_id, score in scores.items() if score >= floor}
+            return words.likeness(), None
+        return await self._both(query, words, near), near.means.topic
 
-    async def _by_words(self, query: str) -> _Words:
-        """The chunks with the highest BM25."""
-        terms = query_terms(query)
-        rows = await self._pool.fetch(
-            "select term, chunks from terms where term = any($1::int[])", [*terms, EVERY_CHUNK]
-        )
-        vector, most = query_vector(terms, {row["term"]: row["chunks"] for row in rows})
-        found = await self._pool.fetch(
-            "select chunk_id, -(words <#> $1) as score from chunk_words order by words <#> $1 limit $2",
-            vector,
-            _CANDIDATES,
-        )
-        return _Words(vector, most, {row["chunk_id"]: row["score"] for row in found if row["score"] > 0})
-
-    async def _by_meaning(self, query: str) -> _Near | None:
+    async def _by_meaning(self, query: str, scope: Scope) -> _Near | None:
         """The chunks with the nearest vectors, or None when there is nothing to compare with."""
-        if self._embedder is None:
+        embedder = await serving_embedder(self._pool, self._embedder)
+        if embedder is None:
             return None
-        means = await read_means(self._pool, embedding_name(self._embedder))
+        means = await read_means(self._pool, embedding_name(embedder))
         if means is None:
             return None
         try:
-            vector = await embed_query(self._embedder, query)
+            vector = await embed_query(embedder, query)
         except EmbeddingPause:  # it has been said why
             return None
         except EmbeddingError as error:
@@ -171,26 +167,13 @@ class Search:
         if len(vector) != means.dimensions:  # until the first chunk is embedded anew
             return None
         centred = means.centred(vector, language_of(query))
-        # (vector - mean) . query without a subtraction in each row; _both makes cosines of the best.
-        found = await self._pool.fetch(
-            """
-            select chunk_id from chunk_vectors where model_id = $1
-            order by (vector <#> $2)
-                + case lang when 'en' then $3::float8 when 'zh' then $4::float8 else $5::float8 end
-            limit $6
-            """,
-            means.model_id,
-            HalfVector(centred),
-            *(float(means.of[lang] @ centred) for lang in LANGUAGES),
-            _CANDIDATES,
-        )
-        return _Near(centred, means, {row["chunk_id"] for row in found})
+        return _Near(centred, means, await nearest(self._pool, means, centred, scope, most=_CANDIDATES))
 
-    async def _both(self, words: _Words, near: _Near) -> tuple[dict[int, float], dict[int, float]]:
-        """Shares, and cosines where there are vectors, of the chunks that either list has, exactly."""
+    async def _both(self, query: str, words: Words, near: _Near) -> dict[int, Likeness]:
+        """Of the chunks that either list has, exactly."""
         rows = await self._pool.fetch(
             """
-            select w.chunk_id, -(w.words <#> $3) as score,
+            select w.chunk_id, -(w.words <#> $3) as score, v.lang,
                    -- NaN: a vector that is its mean says nothing.
                    nullif(1 - ((v.vector::vector - mean) <=> $4), 'NaN') as cosine
             from chunk_words w
@@ -205,22 +188,79 @@ class Search:
             [*near.means.of],
             [Vector(mean) for mean in near.means.of.values()],
         )
-        shares = {row["chunk_id"]: row["score"] / words.most for row in rows}
-        return shares, {row["chunk_id"]: row["cosine"] for row in rows if row["cosine"] is not None}
+        asked_in = language_of(query)
+        return {
+            row["chunk_id"]: Likeness(
+                row["score"] / words.most, row["cosine"], row["lang"] not in (None, asked_in)
+            )
+            for row in rows
+        }
 
-    async def _passages(self, ranked: Sequence[tuple[int, float]]) -> list[Passage]:
+    async def _best(self, order: Sequence[Ranked], k: int) -> list[Passage]:
+        """The first `k` that say something new. Of two that are as good as each other the newer is first.
+
+        Within a document the same words under another heading are about something else, and stay.
+        """
+        kept: list[tuple[asyncpg.Record, float, Prints]] = []
+        copies: Counter[int] = Counter()
+        for start in range(0, len(order), _READ_AT_ONCE):
+            some = order[start : start + _READ_AT_ONCE]
+            rows = await self._rows([each.chunk_id for each in some])
+            there = [each for each in some if each.chunk_id in rows]  # it may be gone since it was ranked
+            there.sort(key=lambda each: (*each.tie(), -rows[each.chunk_id]["of"].toordinal()))
+            for each in there:
+                if len(kept) == k:
+                    return _passages(kept, copies)
+                row = rows[each.chunk_id]
+                own = prints(row["text"])
+                for better, _, of_better in kept:
+                    another = better["document_id"] != row["document_id"]
+                    if another and own.says_nothing_new(of_better):
+                        copies[better["chunk_id"]] += 1
+                        break
+                else:
+                    kept.append((row, each.score, own))
+        return _passages(kept, copies)
+
+    async def _rows(self, chunk_ids: Sequence[int]) -> dict[int, asyncpg.Record]:
         rows = await self._pool.fetch(
             """
-            select c.id as chunk_id, c.text, c.heading, c.lang, c.document_id, d.title, d.url, d.path
+            select c.id as chunk_id, c.text, c.heading, c.lang, c.document_id, d.title, d.url, d.path,
+                   coalesce(d.published, d.created_at::date) as of
             from chunks c join documents d on d.id = c.document_id
             where c.id = any($1::int[])
             """,
-            [chunk_id for chunk_id, _ in ranked],
+            chunk_ids,
         )
-        found = {row["chunk_id"]: row for row in rows}
-        # A chunk may have been replaced since it was ranked.
-        there = [(chunk_id, score) for chunk_id, score in ranked if chunk_id in found]
-        return [
-            Passage(rank=rank, score=round(score, 4), **found[chunk_id])
-            for rank, (chunk_id, score) in enumerate(there, start=1)
-        ]
+        return {row["chunk_id"]: row for row in rows}
+
+
+def _passages(
+    kept: Sequence[tuple[asyncpg.Record, float, Prints]], copies: Mapping[int, int]
+) -> list[Passage]:
+    return [
+        _passage(row, rank, score, copies.get(row["chunk_id"], 0))
+        for rank, (row, score, _) in enumerate(kept, start=1)
+    ]
+
+
+def _passage(row: asyncpg.Record, rank: int, score: float, copies: int = 0) -> Passage:
+    return Passage(
+        rank=rank,
+        score=round(score, 4),
+        text=row["text"],
+        title=row["title"],
+        url=row["url"],
+        path=row["path"],
+        heading=row["heading"],
+        document_id=row["document_id"],
+        chunk_id=row["chunk_id"],
+        lang=row["lang"],
+        copies=copies,
+    )
+
+
+def _first(failures: ExceptionGroup[Exception]) -> Exception:
+    """What failed first: who searches knows the database's own errors."""
+    failure = failures.exceptions[0]
+    return _first(failure) if isinstance(failure, ExceptionGroup) else failure

@@ -11,8 +11,10 @@ _END = re.compile(
 # Words whose full stop rarely ends a sentence.
 _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|cf|vs|al|Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|No|Nos|Fig|Figs|Eq|Sec|Ch|Vol|pp|approx|resp|Inc|Ltd|Co)"
-    r"|\b[A-Z]|^\s*\d+)\.$"
+    r"|\b[A-Z])\.$"
 )
+_LONGEST_ABBREVIATION = 10  # characters, with the one before it: all of a long sentence each time takes hours
+_NUMBER = re.compile(r"\s*\d+\.")  # of an item
 _GOES_ON = re.compile(r"\s+[a-z]")
 
 
@@ -24,8 +26,11 @@ def sentences(text: str) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     start = 0
     for mark in _END.finditer(text):
+        end = mark.start() + 1
         if mark[0][0] == "." and (
-            _ABBREVIATION.search(text[start : mark.start() + 1]) or _GOES_ON.match(text, mark.end())
+            _ABBREVIATION.search(text[max(start, end - _LONGEST_ABBREVIATION) : end])
+            or _NUMBER.fullmatch(text, start, end)
+            or _GOES_ON.match(text, mark.end())
         ):
             continue
         _append_stripped(spans, text, start, mark.end())

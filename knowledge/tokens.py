@@ -3,9 +3,11 @@
 import re
 import threading
 import unicodedata
+from collections import Counter
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import pairwise
+from operator import add
 
 import snowballstemmer
 
@@ -19,7 +21,7 @@ _CJK = (
     r"\u3005\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     r"\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 )
-_LETTER = rf"(?:(?![{_CJK}_])\w)"
+_LETTER = rf"[^\W_{_CJK}]"
 _PIECES = re.compile(
     rf"(?P<cjk>[{_CJK}]+)"
     r"|(?P<sharp>\b[A-Za-z](?:\+\+|#))"  # C++, C#, F#
@@ -30,7 +32,7 @@ _SEPARATORS_WITHIN_A_WORD = re.compile(r"[-_]")
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _LETTERS_OR_DIGITS = re.compile(r"[^\W\d_]{2,}|\d{2,}|(?<![^\W_])\d")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_APOSTROPHES = str.maketrans("’ʼ＇", "'''")
+_USUAL_PUNCTUATION = {**dict.fromkeys("’ʼ＇", "'"), **dict(zip("，：；！？（）", ",:;!?()", strict=True))}
 
 _STOP_WORDS = """
 a about above after again against all also am an and any are as at be because been before being below
@@ -62,8 +64,7 @@ def tokens(text: str) -> list[str]:
     left out (`SHA-256` and `sha256`). A run of Han, kana or Hangul gives its characters and their pairs.
     """
     found: list[str] = []
-    plain = _THOUSANDS.sub("", unicodedata.normalize("NFKC", text.translate(_APOSTROPHES)))
-    for piece in _PIECES.finditer(plain):
+    for piece in _PIECES.finditer(_plain(text)):
         if piece["cjk"]:
             run = piece["cjk"]
             found.extend(run)
@@ -73,6 +74,22 @@ def tokens(text: str) -> list[str]:
         else:
             found.extend(_word_terms(piece["word"]))
     return found
+
+
+def term_counts(text: str) -> Counter[int]:
+    """How often `tokens` gives each term, by the terms' ids; several times as fast, for a whole base."""
+    found: list[str] = []
+    for cjk, sharp, word in _PIECES.findall(_plain(text)):
+        if word:
+            found += _word_terms(word)
+        elif cjk:
+            found += cjk
+            found += map(add, cjk, cjk[1:])
+        else:
+            found.append(sharp.lower())
+    counts = Counter(found)
+    ids = Counter(dict(zip(map(term_id, counts), counts.values(), strict=True)))
+    return ids if len(ids) == len(counts) else Counter(map(term_id, found))  # two terms may have one id
 
 
 def says_something(query: str) -> bool:
@@ -90,6 +107,16 @@ def content_terms(text: str) -> frozenset[str]:
 def term_id(token: str) -> int:
     """A number below TERM_SPACE, the same in every process and release: it is stored with each chunk."""
     return int.from_bytes(blake2b(token.encode(), digest_size=4).digest()) % TERM_SPACE
+
+
+def _plain(text: str) -> str:
+    """NFKC with one apostrophe and no commas in numbers."""
+    for other, usual in _USUAL_PUNCTUATION.items():
+        text = text.replace(other, usual)
+    # With its punctuation replaced Chinese and Japanese mostly is normal, and to see that is quicker.
+    if not unicodedata.is_normalized("NFKC", text):
+        text = unicodedata.normalize("NFKC", text)
+    return _THOUSANDS.sub("", text)
 
 
 @lru_cache(maxsize=50_000)

@@ -41,6 +41,7 @@ PREFIXES_OF_THIS_MACHINE = (
         "OLLAMA_",
         "VLLM_",
         "OTEL_",
+        "TAVILY_",
         "PG",
     ),
     *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"),

@@ -63,8 +63,9 @@ class OfflineModel(Model):
             if tool.name in _ANSWERS and not request.all("answer"):
                 answer: dict[str, Any] = _ANSWERS[tool.name](request).model_dump(mode="json")
                 return self._response(ToolCallPart(tool.name, answer))
-        if any(tool.name == "knowledge_search" for tool in parameters.function_tools):
-            step = next_step(request, messages)
+        tools = {tool.name for tool in parameters.function_tools}
+        if "knowledge_search" in tools:
+            step = next_step(request, messages, web="web_search" in tools)
             return self._response(
                 *([TextPart(step)] if isinstance(step, str) else [ToolCallPart(*call) for call in step])
             )

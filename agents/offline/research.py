@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart
 
@@ -19,6 +20,9 @@ from knowledge.language import Language
 Call = tuple[str, dict[str, object]]
 
 _QUERIES_AT_ONCE = 4  # what the tool takes
+_LONGEST_QUERY = 300  # characters, what the tools take
+_MOST_WEB_SEARCHES = 2
+_MOST_PAGES = 4
 _MOST_QUESTIONS = 8
 _MOST_PHRASES = 4
 _MOST_HEADINGS = 8
@@ -55,23 +59,29 @@ class _Passage:
     text: str
 
 
-def next_step(request: Element, messages: Sequence[ModelMessage]) -> list[Call] | str:
-    """The next calls of tools, or the report."""
+def next_step(request: Element, messages: Sequence[ModelMessage], *, web: bool) -> list[Call] | str:
+    """The next calls of tools, or the report; with `web` it may look there too."""
     results = [_results(message) for message in messages if isinstance(message, ModelRequest)]
     rounds = [result for result in results if result]
     passages = _in_order(rounds)
     if not rounds:
         return _first_searches(request)
     if len(rounds) == 1:
-        return _more_searches(request, passages)
-    if len(rounds) == 2 and passages:
-        return [("read_source", {"passage_id": passage.id}) for passage in _best_of_sources(passages, most=2)]
+        on_web: list[Call] = [("web_search", {"query": question}) for question in _for_web(request) if web]
+        return [*_more_searches(request, passages), *on_web]
+    if len(rounds) == 2:
+        best = _best_of_sources(passages, most=2)
+        around: list[Call] = [("read_source", {"passage_id": passage.id}) for passage in best]
+        if calls := [*around, *_pages(request, messages[-1])]:
+            return calls
     return _report(request, messages, passages)
 
 
 def _first_searches(request: Element) -> list[Call]:
     topic = request.text("topic")
-    questions = [element.body.strip()[:300] for element in request.all("question")][:_MOST_QUESTIONS]
+    questions = [element.body.strip()[:_LONGEST_QUERY] for element in request.all("question")][
+        :_MOST_QUESTIONS
+    ]
     calls: list[Call] = []
     if not request.all("known") or not questions:
         queries = [topic]
@@ -96,8 +106,37 @@ def _more_searches(request: Element, passages: Sequence[_Passage]) -> list[Call]
     return [_search([heading], 4) for heading in [*headings][:_MOST_HEADINGS]]
 
 
+def _for_web(request: Element) -> list[str]:
+    """What is looked for there: the latest questions, or the topic where there is none."""
+    questions = [element.body.strip()[:_LONGEST_QUERY] for element in request.all("question")]
+    return questions[:_MOST_WEB_SEARCHES] or [request.text("topic")[:_LONGEST_QUERY]]
+
+
+def _pages(request: Element, message: ModelMessage) -> list[Call]:
+    """The first pages that each search on the web found."""
+    results: list[list[str]] = []
+    for part in message.parts:
+        if isinstance(part, ToolReturnPart) and part.tool_name == "web_search":
+            found = _json(part)
+            results.append([result["result_id"] for result in found.get("results", [])])
+    each = _MOST_PAGES // max(len(results), 1)
+    questions = _for_web(request)
+    wanted = {
+        result: question for ids, question in zip(results, questions, strict=False) for result in ids[:each]
+    }
+    return [("read_page", {"result_id": result, "question": question}) for result, question in wanted.items()]
+
+
+def _json(part: ToolReturnPart) -> dict[str, Any]:
+    try:
+        result = json.loads(part.model_response_str())
+    except ValueError:
+        return {}
+    return result if isinstance(result, dict) else {}
+
+
 def _search(queries: Sequence[str], k: int) -> Call:
-    wanted = [query for query in dict.fromkeys(query.strip()[:300] for query in queries) if query]
+    wanted = [query for query in dict.fromkeys(query.strip()[:_LONGEST_QUERY] for query in queries) if query]
     return "knowledge_search", {"queries": wanted[:_QUERIES_AT_ONCE], "k": k}
 
 
@@ -113,11 +152,7 @@ def _results(message: ModelRequest) -> list[_Passage] | None:
         return None
     found: list[_Passage] = [_Passage("", "", "", "", "", "")]  # a round without passages is still a round
     for part in returns:
-        try:
-            result = json.loads(part.model_response_str())
-        except ValueError:
-            continue
-        for passage in result.get("passages", []) if isinstance(result, dict) else []:
+        for passage in _json(part).get("passages", []):
             found.append(
                 _Passage(
                     passage["passage_id"],

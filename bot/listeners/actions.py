@@ -1,7 +1,7 @@
 """Buttons: each names the article and the version it was shown for, and ends where the words end."""
 
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, Literal
 
 from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncRespond
 
@@ -22,6 +22,8 @@ from bot.blocks import (
 from bot.decisions import Seen
 from bot.replies import Word
 from bot.slack import NotNow
+from bot.source_blocks import FORGET, KEEP, TO_BASE, read_source_value
+from bot.sources import OfSource
 from bot.texts import say
 from bot.workflow import Requested
 from knowledge.article import Action, Mode
@@ -33,7 +35,7 @@ WORDS = {
     CANCEL: Word(Action.CANCEL, "", None),
     RETRY: Word(Action.RETRY, "", None),
 }
-
+SOURCE_WISHES: dict[str, Literal["to_base", "forget"]] = {TO_BASE: "to_base", FORGET: "forget"}
 
 OpenView = Callable[[str, dict[str, Any]], Coroutine[Any, Any, None]]
 
@@ -41,7 +43,9 @@ OpenView = Callable[[str, dict[str, Any]], Coroutine[Any, Any, None]]
 def register(app: AsyncApp, arrivals: Arrivals, background: Background, *, open_view: OpenView) -> None:
     """`open_view(trigger_id, view)` shows a modal."""
 
-    async def written_down(what: Commission | Decision, language: Language, respond: AsyncRespond) -> None:
+    async def written_down(
+        what: Commission | Decision | OfSource, language: Language, respond: AsyncRespond
+    ) -> None:
         """Before the ack, which makes Slack forget it; a click that is not acknowledged is lost all the same,
         so it is acknowledged and its clicker told."""
         try:
@@ -99,6 +103,40 @@ def register(app: AsyncApp, arrivals: Arrivals, background: Background, *, open_
             await _tell(respond, say(value.language, "form_did_not_open"))
 
         background.start(show(), on_fault=fault)
+
+    async def of_source(
+        ack: AsyncAck, body: dict[str, Any], action: dict[str, Any], respond: AsyncRespond
+    ) -> None:
+        value = read_source_value(action["value"])
+        if value is None:
+            await ack()
+            await _tell(respond, say("en", "stale_source_button"))
+            return
+        asked = OfSource(
+            value.document_id,
+            SOURCE_WISHES[action["action_id"]],
+            user_id=body["user"]["id"],
+            channel_id=body["channel"]["id"],
+            language=value.language,
+            respond_to=body.get("response_url") or "",
+            key=f"click:{body['trigger_id']}",
+        )
+        await written_down(asked, value.language, respond)
+        await ack()
+
+    for action_id in SOURCE_WISHES:
+        app.action(action_id)(of_source)
+
+    @app.action(KEEP)
+    async def keep_source(ack: AsyncAck, action: dict[str, Any], respond: AsyncRespond) -> None:
+        """The answer to the question of `/article forget`, which goes away with it."""
+        await ack()
+        value = read_source_value(action["value"])
+        if value is None:
+            await _tell(respond, say("en", "stale_source_button"))
+            return
+        text = say(value.language, "source_kept", id=value.document_id)
+        await respond(text=text, response_type="ephemeral", replace_original=True)
 
     @app.action(START_ANYWAY)
     async def start_anyway(

@@ -12,6 +12,7 @@ from bot.background import Background
 from bot.blocks import Drawn
 from bot.command import topic_language
 from bot.replies import Talk, read_reply
+from bot.shared_message import files_of
 from bot.texts import say
 from bot.workflow import Said
 
@@ -35,10 +36,11 @@ def register(app: AsyncApp, arrivals: Arrivals, background: Background, *, whisp
         next_: Callable[[], Awaitable[None]],
     ) -> BoltResponse | None:
         """Writes down what a message says; where that fails, 503 keeps Bolt from acknowledging it."""
-        said = _said(body, event, context.bot_user_id or "")
-        if said is not None:
+        spoken = _spoken(body, event, context.bot_user_id or "")
+        if spoken is not None:
+            said = spoken.said
             try:
-                await arrivals.keep(Spoken(said))
+                await arrivals.keep(spoken)
             except NotKept:
                 if req.headers.get("x-slack-retry-num", ["0"])[0] == "0":  # told once
                     away = Drawn(say(topic_language(said.text), "not_heard_yet"), [])
@@ -68,17 +70,17 @@ def register_catch_all(app: AsyncApp) -> None:
     app.shortcut(ANYTHING)(only_ack)
 
 
-def _said(body: dict[str, Any], event: dict[str, Any], bot_user_id: str) -> Said | None:
-    """What somebody said in a thread that may be a word; None for talk and for what is nobody's word."""
+def _spoken(body: dict[str, Any], event: dict[str, Any], bot_user_id: str) -> Spoken | None:
+    """What somebody said in a thread that may be a word, or brings files; None for talk and for the rest."""
     if event.get("subtype") not in PEOPLES_SUBTYPES or event.get("bot_id") or "user" not in event:
         return None
     thread_ts = event.get("thread_ts")
     if thread_ts is None or thread_ts == event["ts"]:
         return None
-    text = event.get("text", "")
-    if isinstance(read_reply(text, bot_user_id=bot_user_id), Talk):
+    text, files = event.get("text", ""), files_of(event)
+    if not files and isinstance(read_reply(text, bot_user_id=bot_user_id), Talk):
         return None
-    return Said(
+    said = Said(
         channel_id=event["channel"],
         thread_ts=thread_ts,
         ts=event["ts"],
@@ -91,6 +93,7 @@ def _said(body: dict[str, Any], event: dict[str, Any], bot_user_id: str) -> Said
             f"message:{body['team_id']}:{event['channel']}:{event['ts']}",
         ),
     )
+    return Spoken(said, files)
 
 
 async def _whispered(whisper: Whisper, said: Said, what: Drawn) -> None:

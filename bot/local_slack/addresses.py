@@ -1,6 +1,9 @@
 """The addresses beside the Web API: answers to response_urls, uploads, and files to download."""
 
+import asyncio
+import mimetypes
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from aiohttp import web
 
@@ -51,11 +54,19 @@ class Addresses:
             return dropped(request)
         return web.Response(text=f"OK - {len(content)}")
 
-    async def download(self, request: web.Request) -> web.Response:
+    async def download(self, request: web.Request) -> web.StreamResponse:
         """GET /files-pri/{team}-{file}/…: the bytes.
 
         Without the token or its scope Slack answers 200 with a page to sign in, and so does this.
+        "download" is its name for faults; `drop="after"` breaks off in the middle of the bytes.
         """
+        fault = self.faults.next_for("download", {})
+        if fault and fault.delay:
+            await asyncio.sleep(fault.delay)
+        if fault and fault.drop == "before":
+            return dropped(request)
+        if fault and fault.status:
+            return web.Response(status=fault.status)
         authorized = request.headers.get("Authorization") == f"Bearer {self.parts.app.bot_token}"
         if not authorized or "files:read" not in self.parts.app.scopes:
             return web.Response(text=LOGIN_PAGE, content_type="text/html")
@@ -63,4 +74,17 @@ class Addresses:
             file = visible_file(self.parts, request.match_info["file"].rpartition("-")[2])
         except Refusal:
             return web.Response(status=404)
-        return web.Response(body=file.content, content_type="application/octet-stream")
+        content = file.content or b""
+        response = web.StreamResponse(
+            headers={
+                "Content-Type": mimetypes.guess_type(file.name)[0] or "application/octet-stream",
+                "Content-Length": str(len(content)),
+                "Content-Disposition": f"attachment; filename*=UTF-8''{quote(file.name)}",
+            }
+        )
+        await response.prepare(request)
+        if fault and fault.drop == "after":
+            await response.write(content[: len(content) // 2])
+            return dropped(request)
+        await response.write(content)
+        return response

@@ -1,5 +1,6 @@
-"""The app as this workspace has it installed: its tokens, scopes, events and commands, as in a manifest."""
+"""The app as this workspace has it installed: its tokens and what its manifest asks for."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 BOT_SCOPES = (
@@ -12,6 +13,9 @@ EVENTS = (
     *("tokens_revoked", "app_uninstalled"),
 )
 
+# What a message's menu offers -> callback_id.
+SHORTCUTS = {"Add to knowledge base": "add_to_knowledge_base"}
+
 
 @dataclass
 class InstalledApp:
@@ -20,6 +24,7 @@ class InstalledApp:
     app_id: str
     name: str
     commands: tuple[str, ...]
+    shortcuts: Mapping[str, str]  # of messages: what the menu says -> callback_id
     scopes: tuple[str, ...] = BOT_SCOPES
     events: tuple[str, ...] = EVENTS
     bot_token: str = "xoxb-local-bot"

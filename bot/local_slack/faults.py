@@ -19,7 +19,8 @@ class Fault:
 
     `error` is Slack's own, `status` an HTTP one; `drop` closes the connection without an answer, before the
     call has had its effect or after, or never: then the caller waits as long as it likes after its effect.
-    `delay` (seconds) comes first and may stand alone. "upload" as a method is the address for a file's bytes.
+    `delay` (seconds) comes first and may stand alone. "upload" and "download" as methods are the addresses of
+    a file's bytes.
     """
 
     method: str

@@ -125,6 +125,14 @@ def file_json(workspace: Workspace, file: File) -> Json:
         kind: list(dict.fromkeys(c for c, _, _ in file.shares if workspace.channels[c].kind in kinds))
         for kind, kinds in (("channels", ("public",)), ("groups", ("private", "mpim")), ("ims", ("im",)))
     }
+    where: Json = {
+        "mode": "hosted",
+        "is_external": False,
+        "url_private": f"{url}/{quote(file.name)}",
+        "url_private_download": f"{url}/download/{quote(file.name)}",
+    }
+    if file.external_url is not None:
+        where = {"mode": "external", "is_external": True, "url_private": file.external_url}
     return {
         "id": file.id,
         "name": file.name,
@@ -135,11 +143,8 @@ def file_json(workspace: Workspace, file: File) -> Json:
         "user": file.user,
         "user_team": workspace.members[file.user].team,
         "size": file.size,
-        "mode": "hosted",
-        "is_external": False,
         "is_public": "public" in shares,
-        "url_private": f"{url}/{quote(file.name)}",
-        "url_private_download": f"{url}/download/{quote(file.name)}",
+        **where,
         "permalink": f"https://{workspace.domain}.slack.com/files/{file.user}/{file.id}/{file.name}",
         "shares": shares,
         "file_access": "visible",
@@ -196,6 +201,11 @@ def channel_json(workspace: Workspace, app: InstalledApp, channel: Channel) -> J
         "topic": {"value": "", "creator": "", "last_set": 0},
         "purpose": {"value": "", "creator": "", "last_set": 0},
     }
+
+
+def named_in_payloads(workspace: Workspace, app: InstalledApp, channel: Channel) -> str:
+    """What interactive payloads call a channel."""
+    return str(channel_json(workspace, app, channel).get("name", "directmessage"))
 
 
 def usergroup_json(workspace: Workspace, group: Usergroup, *, users: bool) -> Json:

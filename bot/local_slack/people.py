@@ -8,11 +8,11 @@ from bot.local_slack.forms import CHOSEN, TYPED, filled_in, option_of, react
 from bot.local_slack.limits import Refusal, elements
 from bot.local_slack.methods import Parts
 from bot.local_slack.payloads import (
-    channel_json,
     command_payload,
     escape,
     interaction,
     message_json,
+    named_in_payloads,
     typed,
     typed_blocks,
     view_json,
@@ -93,10 +93,26 @@ class Person:
     async def share_file(
         self, channel: Place, name: str, content: bytes, thread_ts: str | None = None, text: str = ""
     ) -> Message:
+        """Upload a file and post it."""
+        return await self.share_files(channel, {name: content}, thread_ts, text)
+
+    async def share_files(
+        self,
+        channel: Place,
+        files: Mapping[str, bytes | str],
+        thread_ts: str | None = None,
+        text: str = "",
+    ) -> Message:
+        """Post files in one message; one that is kept elsewhere has an address in place of its bytes."""
         workspace = self.parts.workspace
-        file = File(workspace.next_id("F"), name, name, self.id, len(content), content, completed=True)
-        workspace.files[file.id] = file
-        return self._post(channel, text, thread_ts, subtype="file_share", files=(file.id,))
+        shared = []
+        for name, what in files.items():
+            content, external_url = (b"", what) if isinstance(what, str) else (what, None)
+            file = File(workspace.next_id("F"), name, name, self.id, len(content), content, completed=True)
+            file.external_url = external_url
+            workspace.files[file.id] = file
+            shared.append(file.id)
+        return self._post(channel, text, thread_ts, subtype="file_share", files=tuple(shared))
 
     def _post(
         self,
@@ -207,6 +223,37 @@ class Person:
             self._notice(f"{button}: this app did not respond")
         return acked
 
+    async def shortcut(self, message: Message, name: str) -> bool:
+        """Choose an app's shortcut in the menu of a message; whether the app acknowledged it.
+
+        Slack offers it wherever the person reads, also where the app is not.
+        """
+        workspace, app = self.parts.workspace, self.parts.app
+        current = workspace.message(message.channel, message.ts)
+        channel = workspace.channels[message.channel]
+        if current is None or message.only_for is not None:
+            raise NotPossible("That message has no menu: it is gone, or shown to one person alone.")
+        if channel.kind != "public" and self.id not in channel.members:
+            raise NotPossible(f"{self.name} cannot see that channel.")
+        if name not in app.shortcuts:
+            raise NotPossible(
+                f"No app offers {name!r} here; there are: {', '.join(app.shortcuts) or 'none'}."
+            )
+        payload = interaction(workspace, app, self.member, "message_action")
+        payload |= {
+            "callback_id": app.shortcuts[name],
+            "trigger_id": self.parts.triggers.give(self.id),
+            "response_url": self.parts.response_urls.give(self.id, channel.id),
+            "message_ts": current.ts,
+            "message": message_json(workspace, app, current),
+            "channel": {"id": channel.id, "name": named_in_payloads(workspace, app, channel)},
+            "action_ts": workspace.next_ts(),
+        }
+        acked = await self.parts.socket.send("interactive", payload) is not None
+        if not acked:
+            self._notice(f"{name}: this app did not respond")
+        return acked
+
     def _where(self, target: Message | View) -> Json:
         """The part of a click's payload that says what was clicked."""
         workspace, app = self.parts.workspace, self.parts.app
@@ -222,10 +269,9 @@ class Person:
         if target.thread_ts:
             container["thread_ts"] = target.thread_ts
         channel = workspace.channels[target.channel]
-        name = channel_json(workspace, app, channel).get("name", "directmessage")
         where: Json = {
             "container": container,
-            "channel": {"id": channel.id, "name": name},
+            "channel": {"id": channel.id, "name": named_in_payloads(workspace, app, channel)},
             "state": {"values": {}},
             "response_url": self.parts.response_urls.give(self.id, target.channel, target),
         }

@@ -16,6 +16,7 @@ It refuses what Slack refuses, and lets a program (a test, the demo) play the pe
         status = await slack.wait_for(lambda: slack.history(articles))
         reply = await ana.say(articles, "approve", thread_ts=status[0].ts)
         await ana.click(slack.thread(articles, status[0].ts)[1], "Approve outline 1")
+        await ana.shortcut(reply, "Add to knowledge base")
         print(plain_text(status[0]))
 
 Messages are frozen: an edit makes a new one, `slack.current(message)` finds it. `slack.calls` holds every
@@ -30,7 +31,7 @@ from typing import Any, Literal, Self, TypeVar
 from aiohttp import web
 
 from bot.local_slack.addresses import Addresses
-from bot.local_slack.app import BOT_SCOPES, EVENTS, InstalledApp
+from bot.local_slack.app import BOT_SCOPES, EVENTS, SHORTCUTS, InstalledApp
 from bot.local_slack.callbacks import ResponseUrls, Triggers
 from bot.local_slack.events import Events, SentEvent
 from bot.local_slack.faults import Drop, Fault, RateLimits
@@ -49,7 +50,8 @@ class LocalSlack:
 
     `clock` gives seconds since the epoch: trigger ids, response_urls, rate limits and `ts` go by it.
     `ack_seconds`, `retry_after` and `share_seconds` are real time; retries wait as long as said after each
-    failure. `scopes` and `events` are what the app was granted and subscribed to.
+    failure. `scopes` and `events` are what the app was granted and subscribed to; `shortcuts` are those of
+    messages, by what their menu says.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class LocalSlack:
         *,
         app_name: str = "Copydesk",
         commands: Sequence[str] = ("/article",),
+        shortcuts: Mapping[str, str] = SHORTCUTS,
         scopes: Sequence[str] = BOT_SCOPES,
         events: Sequence[str] = EVENTS,
         rate_limits: bool = False,
@@ -75,6 +78,7 @@ class LocalSlack:
             app_id=workspace.next_id("A"),
             name=app_name,
             commands=tuple(commands),
+            shortcuts=dict(shortcuts),
             scopes=tuple(scopes),
             events=tuple(events),
         )

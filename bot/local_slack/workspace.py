@@ -88,6 +88,7 @@ class File:
     size: int
     content: bytes | None = None  # None until the upload came
     completed: bool = False
+    external_url: str | None = None  # it is kept elsewhere, at this address; Slack has no bytes of it
     shares: list[tuple[str, str, str | None]] = field(default_factory=list)  # channel, ts, thread_ts
 
 

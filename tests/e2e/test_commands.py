@@ -50,8 +50,12 @@ class Bot:
 
     async def run(self, *arguments: str, **settings: str) -> Ran:
         process = await self.start(*arguments, **settings)
-        async with asyncio.timeout(PATIENCE):
-            out, err = await process.communicate()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                out, err = await process.communicate()
+        finally:
+            if process.returncode is None:
+                process.kill()
         assert process.returncode is not None
         return Ran(process.returncode, out.decode(), err.decode())
 

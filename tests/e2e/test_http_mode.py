@@ -19,7 +19,9 @@ from knowledge.article import Status
 from tests.e2e import test_article_journey as journey
 from tests.e2e import test_bad_input as bad_input
 from tests.e2e import test_conversation as conversation
+from tests.e2e import test_learning as learning
 from tests.e2e import test_slack_trouble as slack_trouble
+from tests.e2e import test_sources as sources
 from tests.e2e.desk import PATIENCE, TOPICS, Desk
 from tests.free_port import free_port
 
@@ -53,6 +55,8 @@ test_a_mention_counts_once = conversation.test_a_mention_that_comes_as_two_event
 test_of_two_approvals_one_counts = conversation.test_of_two_approvals_at_once_one_counts_and_the_other_is_told
 test_the_modal_asks_for_changes = conversation.test_the_modal_asks_for_changes_like_a_word
 test_the_first_command = conversation.test_the_first_command_is_acknowledged_while_slack_is_slow
+test_a_shortcut_reads_a_message = learning.test_a_message_without_links_and_files_is_a_document_itself
+test_a_source_is_removed = sources.test_to_forget_a_source_asks_once_more_and_is_written_down
 test_an_old_button = slack_trouble.test_a_button_that_nobody_knows_any_more_is_acknowledged
 
 

@@ -14,6 +14,7 @@ from bot.slack import NotNow, SlackChannel, slack_client
 from bot.workflow import Said, Workflow
 from knowledge.article import Status
 from knowledge.outbox import Outbox
+from knowledge.shared_sources import SharedSources
 from tests.e2e.desk import PATIENCE, TOPICS, Desk
 
 
@@ -119,6 +120,7 @@ async def test_a_word_waits_until_it_is_known_what_stands_above_it(
     workflow = Workflow(
         desk.knowledge.articles,
         desk.knowledge.documents,
+        SharedSources(desk.knowledge.pool),
         SlackChannel(slack_client(desk.slack.bot_token, base_url=desk.slack.base_url)),
         approvers="anyone",
         limits=Limits(max_reviews=3, max_research_rounds=2),

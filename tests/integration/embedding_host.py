@@ -61,6 +61,7 @@ class EmbeddingHost:
 
     key: str | None = None  # None: it needs no key
     size: int = 64
+    sizes: dict[str, int] = field(default_factory=dict)  # of models by name, where they differ from it
     seed: str = "one"  # another seed is another model
     alike: float = 0  # how much all vectors have in common, and those of a language: with 4 as those of e5
     longest: int = 100_000  # characters of a text
@@ -69,6 +70,7 @@ class EmbeddingHost:
     forbidden: str | None = None  # texts with this are refused in any size
     answer: Answer | None = None
     asked: list[list[str]] = field(default_factory=list)
+    models: list[str] = field(default_factory=list)  # the name that each request asked for
     keys: list[str] = field(default_factory=list)
     base_url: str = ""
     held: asyncio.Event | None = None  # it answers when this is set
@@ -94,6 +96,8 @@ class EmbeddingHost:
         given: dict[str, Any] = await request.json()
         texts = [given["input"]] if isinstance(given["input"], str) else given["input"]
         self.asked.append(texts)
+        self.models.append(given["model"])
+        size = self.sizes.get(given["model"], self.size)
         self.keys.append(request.headers.get("Authorization", "").removeprefix("Bearer "))
         self.arrived.set()
         if self.held is not None:
@@ -115,25 +119,25 @@ class EmbeddingHost:
             if self.forbidden and self.forbidden in text:
                 return _refusal(400, "the content filter was triggered")
         data = [
-            {"object": "embedding", "index": index, "embedding": self.vector(text)}
+            {"object": "embedding", "index": index, "embedding": self.vector(text, size)}
             for index, text in enumerate(texts)
         ]
         usage = {"prompt_tokens": 1, "total_tokens": 1}
         return web.json_response({"object": "list", "data": data, "model": given["model"], "usage": usage})
 
-    def vector(self, text: str) -> list[float]:
+    def vector(self, text: str, size: int) -> list[float]:
         low = text.lower()
         language = "ja" if re.search("[ぁ-ヿ]", text) else "zh" if re.search("[一-鿿]", text) else "en"
-        vector = self.alike * (self._direction("all") + 0.4 * self._direction(language))
-        vector += 0.1 * self._direction(text)
+        vector = self.alike * (self._direction("all", size) + 0.4 * self._direction(language, size))
+        vector += 0.1 * self._direction(text, size)
         for subject in SUBJECTS:
             if any(word in low for word in subject):
-                vector += self._direction(subject[0])
+                vector += self._direction(subject[0], size)
         return [float(number) for number in vector]
 
-    def _direction(self, name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+    def _direction(self, name: str, size: int) -> np.ndarray[Any, np.dtype[np.float64]]:
         seed = int.from_bytes(hashlib.sha256(f"{self.seed} {name}".encode()).digest()[:8])
-        direction = np.random.default_rng(seed).standard_normal(self.size)
+        direction = np.random.default_rng(seed).standard_normal(size)
         normal: np.ndarray[Any, np.dtype[np.float64]] = direction / np.linalg.norm(direction)
         return normal
 
@@ -174,9 +178,10 @@ def at(
 def timed(embedder: Embedder | None, waits: Waits) -> tuple[Embedder, Clock]:
     """The embedder with a clock of the test's own."""
     assert embedder is not None
-    assert isinstance(embedder.model, HostedModel)
-    clock = Clock()
-    return Embedder(HostedModel(embedder.model.wrapped, waits, clock=clock)), clock
+    hosted, clock = embedder.model, Clock()
+    assert isinstance(hosted, HostedModel)
+    model = HostedModel(hosted.wrapped, waits, other=lambda name: hosted.other(name).wrapped, clock=clock)
+    return Embedder(model), clock
 
 
 async def all_pending(pool: Pool, embedder: Embedder | None) -> int:

@@ -250,8 +250,9 @@ async def test_a_statement_without_an_answer_ends_in_a_sentence(
 # -- processes -----------------------------------------------------------------------------------------------
 
 
-async def start(*arguments: str, **settings: str) -> asyncio.subprocess.Process:
-    """`python -m bot …`, once it is ready."""
+@asynccontextmanager
+async def started(*arguments: str, **settings: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """`python -m bot …`, once it is ready; nothing of it is left behind."""
     environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "bot", *arguments),
@@ -260,10 +261,15 @@ async def start(*arguments: str, **settings: str) -> asyncio.subprocess.Process:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
     )
-    assert process.stdout is not None
-    async with asyncio.timeout(3 * PATIENCE):
-        assert b"ready" in await process.stdout.readline()
-    return process
+    try:
+        assert process.stdout is not None
+        async with asyncio.timeout(3 * PATIENCE):
+            assert b"ready" in await process.stdout.readline()
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
 
 
 async def test_an_embedded_server_that_is_killed_under_serve_is_started_again(home: Path) -> None:
@@ -277,53 +283,55 @@ async def test_an_embedded_server_that_is_killed_under_serve_is_started_again(ho
     async with LocalSlack(scopes=bot_scopes(), events=bot_events()) as slack, asyncio.timeout(4 * PATIENCE):
         ana = slack.add_person("Ana")
         channel = slack.add_channel("articles", [ana, slack.bot])
-        serving = await start(
+        async with started(
             "serve",
             COPYDESK_HOME=str(home),
             SLACK_API_URL=slack.base_url,
             SLACK_BOT_TOKEN=slack.bot_token,
             SLACK_APP_TOKEN=slack.app_token,
-        )
-        pid_file = home / "database/data/postmaster.pid"
-        killed = int(pid_file.read_text().splitlines()[0])
-        os.kill(killed, signal.SIGKILL)
+        ) as serving:
+            pid_file = home / "database/data/postmaster.pid"
+            killed = int(pid_file.read_text().splitlines()[0])
+            os.kill(killed, signal.SIGKILL)
 
-        async def another() -> bool:
-            try:
-                return int(pid_file.read_text().splitlines()[0]) != killed
-            except (FileNotFoundError, IndexError):  # it is being written anew
-                return False
+            async def another() -> bool:
+                try:
+                    return int(pid_file.read_text().splitlines()[0]) != killed
+                except (FileNotFoundError, IndexError):  # it is being written anew
+                    return False
 
-        assert await until(another)
+            assert await until(another)
 
-        def outlined() -> bool:
-            return any("Outline 1" in one.text for one in slack.workspace.all_messages(channel.id))
+            def outlined() -> bool:
+                return any("Outline 1" in one.text for one in slack.workspace.all_messages(channel.id))
 
-        while not slack.history(channel):  # who is told that it could not be written down types it again
-            told = len(ana.ephemerals)
-            await ana.command(channel, "/article", TOPICS["en"])
+            while not slack.history(channel):  # who is told that it could not be written down types it again
+                told = len(ana.ephemerals)
+                await ana.command(channel, "/article", TOPICS["en"])
 
-            async def answered(told: int = told) -> bool:
-                return len(ana.ephemerals) > told or bool(slack.history(channel))
+                async def answered(told: int = told) -> bool:
+                    return len(ana.ephemerals) > told or bool(slack.history(channel))
 
-            await until(answered, 10)
-        await slack.wait_for(outlined, 2 * PATIENCE)
-        serving.send_signal(signal.SIGTERM)
-        assert await serving.wait() == 0
+                await until(answered, 10)
+            await slack.wait_for(outlined, 2 * PATIENCE)
+            serving.send_signal(signal.SIGTERM)
+            assert await serving.wait() == 0
     assert not pid_file.exists()  # it was stopped, too
 
 
 async def test_a_stop_does_not_wait_for_a_database_that_hangs(server: Server, home: Path) -> None:
-    async with LocalSlack(scopes=bot_scopes(), events=bot_events()) as slack:
-        serving = await start(
+    async with (
+        LocalSlack(scopes=bot_scopes(), events=bot_events()) as slack,
+        started(
             "serve",
             DATABASE_URL=server.dsn,
             COPYDESK_HOME=str(home / "other"),
             SLACK_API_URL=slack.base_url,
             SLACK_BOT_TOKEN=slack.bot_token,
             SLACK_APP_TOKEN=slack.app_token,
-        )
-        async with server.frozen("true", whole=True):
-            serving.send_signal(signal.SIGTERM)
-            async with asyncio.timeout(30):  # what a supervisor waits before it kills
-                assert await serving.wait() == 1
+        ) as serving,
+        server.frozen("true", whole=True),
+    ):
+        serving.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(30):  # what a supervisor waits before it kills
+            assert await serving.wait() == 1

@@ -7,8 +7,9 @@ import pytest
 
 from knowledge.bm25 import EVERY_CHUNK, query_terms
 from knowledge.database import Pool
-from knowledge.documents import Documents, IngestProgress, IngestReport
+from knowledge.documents import Documents
 from knowledge.files import FailedPath
+from knowledge.ingest_report import IngestProgress, IngestReport
 
 ENGLISH = "# Salts\n\nA salt is unique for each password.\n\n## Length\n\nA salt has 16 bytes.\n"
 CHINESE = "# 盐\n\n每个密码都有唯一的盐。\n\n## 长度\n\n盐的长度为十六字节。\n"

@@ -14,7 +14,8 @@ from bot.settings import Settings
 from knowledge.backlog import Backlog, model_changed
 from knowledge.database import Pool
 from knowledge.documents import Documents
-from knowledge.embeddings import embed_pending, embedding_name, embedding_state
+from knowledge.embedding_models import bundled_embedder, open_embedder
+from knowledge.embeddings import chunks_without_vector, embed_pending, embedding_name, embedding_state
 from knowledge.hosted_model import HostedModel, Waits
 from knowledge.search import Search
 from tests.integration.embedding_host import SHORT, TEXTS, Answer, EmbeddingHost, all_pending, at, fill, timed
@@ -95,7 +96,7 @@ async def test_two_workers_that_get_two_sizes_of_one_name_never_mix_them(
             assert opened is not None
             model = opened.model
             assert isinstance(model, HostedModel)
-            embedders.append(Embedder(OneName(model.wrapped, Waits())))
+            embedders.append(Embedder(OneName(model.wrapped, Waits(), other=model.other)))
         for _ in range(10):
             await asyncio.gather(*(embed_pending(filled, embedder, limit=2) for embedder in embedders))
             sizes = await filled.fetch(
@@ -127,6 +128,57 @@ async def test_two_hosts_are_two_models(filled: Pool, host: EmbeddingHost) -> No
         assert await Search(filled, two).search("vacation days for staff") == []  # by words: they are Chinese
         await all_pending(filled, two)
         assert await Search(filled, two).search("vacation days for staff")
+
+
+@pytest.mark.parametrize("query", ["vacation days for staff", "带薪年假有几天", "有給の日数"])
+async def test_the_old_vectors_serve_until_the_new_ones_are_complete(
+    filled: Pool, host: EmbeddingHost, tmp_path: Path, query: str
+) -> None:
+    host.sizes = {"next": 32}
+    async with at(host) as before, open_embedder("openai:next", base_url=host.base_url) as after:
+        assert after is not None
+        search = Search(filled, after)
+        await all_pending(filled, before)
+        for waiting in range(len(TEXTS), 0, -1):
+            assert (await search.search(query))[0].path == str(tmp_path / "holiday.md")
+            assert host.models[-1] == "bge-m3"
+            assert await chunks_without_vector(filled, after) == waiting
+            assert await embed_pending(filled, after, limit=1) == 1
+        assert await embed_pending(filled, after) == 0
+        assert (await search.search(query))[0].path == str(tmp_path / "holiday.md")
+        assert host.models[-1] == "next"
+
+
+async def test_the_bundled_vectors_serve_until_those_of_a_host_are_complete(
+    filled: Pool, host: EmbeddingHost, tmp_path: Path
+) -> None:
+    async with at(host) as after:
+        assert after is not None
+        await all_pending(filled, bundled_embedder())
+        asked = len(host.asked)
+        passages = await Search(filled, after).search("vacation days for staff")
+        assert passages[0].path == str(tmp_path / "holiday.md")
+        assert len(host.asked) == asked
+
+
+async def test_the_backlog_says_how_many_passages_wait(
+    pool: Pool, host: EmbeddingHost, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in range(150):
+        (tmp_path / f"{number}.md").write_text(f"# Note {number}\n\nBread number {number} was baked.")
+    await Documents(pool).ingest([tmp_path])
+    caplog.set_level("INFO", "knowledge.backlog")
+    async with at(host) as opened:
+        embedder, clock = timed(opened, SHORT)
+        backlog = Backlog(pool, embedder, clock=clock)
+        while await backlog.work_off_some():
+            clock.now += 25
+    name = embedding_name(embedder)
+    assert caplog.messages == [
+        f"118 passages wait for vectors of {name}.",
+        f"22 passages wait for vectors of {name}.",
+        f"All passages have vectors of {name}.",
+    ]
 
 
 async def test_vectors_of_a_model_that_nobody_uses_go_after_a_week(filled: Pool, host: EmbeddingHost) -> None:

@@ -62,11 +62,16 @@ async def host(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Host]:
         assert server.refusals == []
 
 
-async def killed(leg: Coroutine[Any, Any, Article], pool: Pool, *kept: str) -> None:
-    """Starts a leg and cuts it off once its journal has these steps, as if its worker died."""
+async def killed(
+    leg: Coroutine[Any, Any, Article], pool: Pool, *kept: str, asked: Callable[[], bool] = lambda: True
+) -> None:
+    """Starts a leg and cuts it off once its journal has these steps, as if its worker died.
+
+    `asked`: and what it asked next has reached its host.
+    """
     running = asyncio.create_task(leg)
     async with asyncio.timeout(30):
-        while [row["step"] for row in await pool.fetch(ALL)] != [*kept]:
+        while [row["step"] for row in await pool.fetch(ALL)] != [*kept] or not asked():
             assert not running.done()
             await asyncio.sleep(0.02)
     running.cancel()
@@ -92,7 +97,11 @@ async def test_research_that_was_cut_off_goes_on_after_its_last_answer(
 ) -> None:
     article = await stage.start(language)
     host.spoilt = lambda request: Hang() if request.tool_results else None
-    await killed(stage.work(article, host.models), pool, "research", "research:search")
+
+    def asked_again() -> bool:
+        return any(request.tool_results for request in host.server.requests)
+
+    await killed(stage.work(article, host.models), pool, "research", "research:search", asked=asked_again)
     # What is added meanwhile does not change what was found: else each later call would be another one.
     await pool.execute("delete from chunks")
 

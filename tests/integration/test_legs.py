@@ -25,6 +25,7 @@ from knowledge.documents import Documents
 from knowledge.language import Language
 from knowledge.model_record import ModelRecord
 from knowledge.search import Search
+from knowledge.shared_sources import SharedSources
 from knowledge.similar import SimilarArticles
 
 SAMPLE = Path(__file__).parents[2] / "knowledge" / "sample"
@@ -90,6 +91,7 @@ class Stage:
             self._search,
             models or models_from(None),
             LIMITS,
+            shared=SharedSources(self._pool),
             record=ModelRecord(self._pool),
             budget=budget or Budget(),
             prices={},

@@ -198,9 +198,9 @@ async def test_a_call_that_waits_for_its_turn_is_not_out_of_time_before_it_was_a
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def answer(request: ChatRequest) -> Reply:
-        return replace(Text(request.last_user), delay=0.3)
+        return replace(Text(request.last_user), delay=0.6)
 
-    patience = Patience(first_wait=0.01, total=0.7)
+    patience = Patience(first_wait=0.01, total=1.7)
     async with ScriptedOpenAI(answer) as host, desk_at(host, monkeypatch, patience) as desk:
         questions = [f"{number} {QUESTIONS[number % 3]}" for number in range(4 * HERE)]
         assert await asyncio.gather(*(answered(desk, each) for each in questions)) == questions

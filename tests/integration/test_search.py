@@ -184,6 +184,7 @@ async def test_a_passage_says_where_it_is_from(filled: Pool, tmp_path: Path) -> 
         "document_id": row["document_id"],
         "chunk_id": row["id"],
         "lang": "zh",
+        "copies": 0,
     }
 
 

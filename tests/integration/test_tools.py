@@ -39,6 +39,7 @@ from knowledge.documents import Documents
 from knowledge.language import Language, language_of
 from knowledge.model_record import ModelRecord
 from knowledge.search import Search
+from knowledge.shared_sources import SharedSources
 from knowledge.similar import SimilarArticles
 
 TEXTS = {
@@ -214,6 +215,36 @@ async def test_a_source_is_read_on_under_the_ids_of_the_search(pool: Pool, tmp_p
 
 
 @pytest.mark.parametrize(
+    ("topic", "sentence"),
+    [
+        ("salt random value", "A salt numbered {} is a random value. "),
+        ("盐 随机值", "第{}号盐是随机值，每个密码都不同。"),
+        ("ソルト 乱数", "{}番のソルトはパスワードごとの乱数である。"),
+    ],
+)
+async def test_neighbours_under_the_same_headings_are_read_as_one(
+    pool: Pool, tmp_path: Path, topic: str, sentence: str
+) -> None:
+    sentences = [sentence.format(number) for number in range(100)]
+    (tmp_path / "long.md").write_text(f"# Salts\n\n{''.join(sentences)}\n\n## Peppers\n\n{sentences[0]}")
+    await Documents(pool).ingest([tmp_path])
+    chunks = await pool.fetch("select id, text from chunks order by position limit 3")
+    researcher = Researcher(
+        searches(topic, k=10),
+        ("read_source", {"passage_id": f"P{chunks[1]['id']}"}),
+        quote=sentences[40].strip(),
+    )
+    result = await researcher.research(topic, pool)
+    [*around] = researcher.read[1]["passages"]
+    assert len(around) < 3
+    texts = "\n\n".join(passage["text"] for passage in around)
+    assert texts == "\n\n".join(chunk["text"] for chunk in chunks)
+    [finding] = result.findings
+    assert finding.quote == sentences[40].strip()
+    assert finding.chunk_id in {chunk["id"] for chunk in chunks}
+
+
+@pytest.mark.parametrize(
     "document",
     [
         "A salt is random.\n\n## {}\n\nA pepper is a salt that is secret.",  # a heading between two sections
@@ -256,6 +287,7 @@ class Leg:
             Search(self._pool, None),
             researcher.models(),
             Limits(max_reviews=3, max_research_rounds=2),
+            shared=SharedSources(self._pool),
             record=ModelRecord(self._pool),
             budget=Budget(),
             prices={},

@@ -23,9 +23,12 @@ from agents.offline.model import OfflineModel
 from bot.arrivals import Arrivals
 from bot.background import Background
 from bot.decisions import Limits
+from bot.learning import Learning
 from bot.legs import Legs
 from bot.listeners import actions, events, views
 from bot.sender import Pace, Sender
+from bot.slack_files import SlackFiles
+from bot.sources import Sources
 from bot.workflow import Workflow
 from knowledge.articles import Articles
 from knowledge.database import Pool, open_pool
@@ -34,6 +37,7 @@ from knowledge.inbox import Inbox
 from knowledge.model_record import ModelRecord
 from knowledge.outbox import Outbox
 from knowledge.search import Search
+from knowledge.shared_sources import SharedSources
 from knowledge.similar import SimilarArticles
 from tests.races.payloads import BOT, TEAM
 from tests.races.thread import Slack, Thread
@@ -41,6 +45,8 @@ from tests.races.thread import Slack, Thread
 LIMITS = Limits(max_reviews=3, max_research_rounds=2)
 UNHURRIED = Pace(1000, 1)
 
+# No test here shares a file: nobody is asked for one.
+NOWHERE = AsyncWebClient(base_url="http://127.0.0.1:1/")
 
 # Whether the model is away, for the leg that asks: articles beside it have theirs.
 MODEL_IS_AWAY = ContextVar("MODEL_IS_AWAY", default=False)
@@ -96,8 +102,11 @@ async def open_replica(dsn: str, threads: dict[str, Thread]) -> AsyncIterator[Re
 
 def _build(pool: Pool, slack: Slack) -> tuple[Replica, Sender]:
     articles, documents, background, model = Articles(pool), Documents(pool), Background(), Model()
-    workflow = Workflow(articles, documents, slack, approvers="anyone", limits=LIMITS)
-    arrivals = Arrivals(Inbox(pool), workflow, slack, background)
+    shared = SharedSources(pool)
+    workflow = Workflow(articles, documents, shared, slack, approvers="anyone", limits=LIMITS)
+    sources = Sources(documents, shared, articles, slack, approvers="anyone")
+    learning = Learning(documents, shared, articles, slack, SlackFiles(NOWHERE))
+    arrivals = Arrivals(Inbox(pool), workflow, learning, sources, slack, background)
     identity = AuthorizeResult(
         enterprise_id=None, team_id=TEAM, bot_user_id=BOT, bot_id="B1", bot_token="xoxb-1"
     )
@@ -107,7 +116,7 @@ def _build(pool: Pool, slack: Slack) -> tuple[Replica, Sender]:
 
     # The listener first, then the answer: so `take` knows that all that was started is there to wait for.
     app = AsyncApp(
-        client=AsyncWebClient(base_url="http://127.0.0.1:1/"),
+        client=NOWHERE,
         authorize=authorize,
         process_before_response=True,
     )
@@ -125,6 +134,7 @@ def _build(pool: Pool, slack: Slack) -> tuple[Replica, Sender]:
         Search(pool, None),
         models,
         LIMITS,
+        shared=SharedSources(pool),
         record=ModelRecord(pool),
         budget=Budget(),
         prices={},

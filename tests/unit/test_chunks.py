@@ -1,9 +1,12 @@
 """Chunks: where documents are cut, and that a chunk is its document's text verbatim."""
 
+import time
+from collections.abc import Callable
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge.blocks import Block, code_blocks, markdown_blocks, markdown_title, prose_blocks
+from knowledge.blocks import Block, code_blocks, markdown_blocks, prose_blocks, read_markdown
 from knowledge.chunks import LIMIT, TARGET, Chunk, cut_into_chunks, size_of
 from knowledge.language import Language, language_of
 from knowledge.sentences import sentences
@@ -94,10 +97,20 @@ def test_headings_lose_their_markdown() -> None:
     )
 
 
+def test_addresses_of_links_are_no_text_and_headings_lose_them() -> None:
+    text = (
+        "# [Guide][1] to 盐\n\nSee [a][1].\n\n## [手順]\n\n本文。\n\n[1]: https://a.example 'A'\n[手順]: /b"
+    )
+    (chunk,) = chunks_of(text, title="Guide to 盐")
+    assert chunk.heading == "Guide to 盐"
+    assert chunk.text == "See [a][1].\n\n## [手順]\n\n本文。"
+    assert [block.headings for block in markdown_blocks(text)][1] == ("Guide to 盐", "手順")
+
+
 def test_the_title_is_the_first_heading_of_level_one() -> None:
-    assert markdown_title("intro\n\n## sub\n\n# 密码 *存储*\n\n# other") == "密码 存储"
-    assert markdown_title("見出し\n====\n\ntext") == "見出し"
-    assert markdown_title("```\n# no\n```\n\n## sub") is None
+    assert read_markdown("intro\n\n## sub\n\n# 密码 *存储*\n\n# other")[0] == "密码 存储"
+    assert read_markdown("見出し\n====\n\ntext")[0] == "見出し"
+    assert read_markdown("```\n# no\n```\n\n## sub")[0] is None
 
 
 def test_code_is_cut_at_definitions() -> None:
@@ -107,6 +120,25 @@ def test_code_is_cut_at_definitions() -> None:
     assert [chunk.heading for chunk in chunks] == ["auth.py", "auth.py > class 検証:"]
     assert chunks[0].text.startswith("import hashlib\n\n\ndef hash_password(p):\n")
     assert chunks[1].text.startswith("class 検証:\n")
+
+
+def test_a_heading_of_a_megabyte_and_a_megabyte_of_blank_lines_are_cut_like_anything() -> None:
+    for text in (
+        "# " + "heading " * 130_000,
+        "# T\n\nA.\n" + "\n" * 1_000_000 + "密码。",
+        "一。\n\n" + "[a]: https://example.com/x\n" * 40_000 + "\n終わり。",
+    ):
+        chunks = chunks_of(text)
+        assert max(size_of(chunk.text) for chunk in chunks) <= LIMIT
+        assert max(len(chunk.heading) for chunk in chunks) < 2500
+
+
+def test_a_text_of_abbreviations_is_cut_in_time() -> None:
+    """Each full stop was once looked at with all of the sentence before it: 55 s for a tenth of this."""
+    text = "foo. bar 見出し, 密码 " * 90_000
+    started = time.process_time()
+    chunks_of(text, prose_blocks(text))
+    assert time.process_time() - started < 60
 
 
 pieces = st.sampled_from(
@@ -133,18 +165,29 @@ pieces = st.sampled_from(
         "🎉 emoji 👩‍👩‍👧 é e\u0301",
         "x" * 5000,
         "\t \u3000",
+        "# " + "very long heading " * 400,
+        "## " + "長い見出し" * 1000,
+        "标题" * 3000 + "\n===",
+        "\n" * 6000,
+        " \n" * 3000,
+        "[a]: https://example.com/definitions/of/links\n" * 150,
+        "words. and so on, e.g. more. " * 300,
+        "```\n" + "行\n" * 3000,
+        "public " * 2000 + "class X",
+        "---\n" * 2000,
     ]
 )
 documents = st.lists(pieces, min_size=1, max_size=12).map("\n\n".join)
 
 
-@given(documents)
-def test_chunks_are_verbatim_in_order_and_bounded(text: str) -> None:
+@given(documents, st.sampled_from([markdown_blocks, prose_blocks, code_blocks]))
+def test_chunks_are_verbatim_in_order_and_bounded(text: str, blocks_of: Callable[[str], list[Block]]) -> None:
     end = 0
-    for chunk in chunks_of(text):
+    for chunk in chunks_of(text, blocks_of(text)):
         assert chunk.text == text[chunk.start : chunk.end]
-        assert chunk.text == chunk.text.strip()
-        assert chunk.text
+        assert len(chunk.heading) < 2500
+        assert chunk.text.strip()
+        assert chunk.text == chunk.text.rstrip().lstrip("\n")  # the indentation of code stays
         assert chunk.start >= end
         assert size_of(chunk.text) <= LIMIT
         end = chunk.end

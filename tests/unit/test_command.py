@@ -11,11 +11,15 @@ from bot.command import (
     BadCommand,
     CancelArticle,
     Command,
+    ForgetSource,
     Help,
+    LearnPage,
     ListArticles,
+    ListSources,
     ShowStatus,
     StartArticle,
     read_command,
+    spoken_language,
     topic_language,
 )
 from knowledge.language import Language
@@ -35,6 +39,16 @@ from knowledge.language import Language
         ("取消 12", CancelArticle(12)),
         ("取消12", CancelArticle(12)),
         ("キャンセル 12", CancelArticle(12)),
+        *((text, ListSources(None)) for text in ("sources", "Sources", "来源", "來源", "出典")),
+        *((text, ListSources(12)) for text in ("sources 12", "sources #12", "来源 12", "出典１２")),
+        *((text, ForgetSource(34)) for text in ("forget 34", "forget #34", "移除 34", "删除34", "削除 34")),
+        ("learn https://example.com/a?b=1&amp;c=2#d", LearnPage("https://example.com/a?b=1&c=2#d")),
+        ("Learn HTTP://Example.com/Guide", LearnPage("HTTP://Example.com/Guide")),
+        ("learn <https://example.com/a|example.com/a>", LearnPage("https://example.com/a")),
+        ("learn  <https://example.com>\u200b", LearnPage("https://example.com")),
+        ("学习 https://例子.测试/盐", LearnPage("https://例子.测试/盐")),
+        ("學習 https://example.com/鹽", LearnPage("https://example.com/鹽")),
+        ("学習 https://example.com/ソルト", LearnPage("https://example.com/ソルト")),
     ],
 )
 def test_a_subcommand_counts_when_the_whole_text_fits_its_form(text: str, command: Command) -> None:
@@ -56,6 +70,22 @@ def test_a_subcommand_counts_when_the_whole_text_fits_its_form(text: str, comman
         ("cancel culture", "cancel culture"),
         ("cancel 12 and 13", "cancel 12 and 13"),
         ("cancel12", "cancel12"),
+        ("learn Go", "learn Go"),
+        ("learn Node.js", "learn Node.js"),
+        ("learn CI/CD", "learn CI/CD"),
+        ("learn from https://example.com", "learn from https://example.com"),
+        ("learn https://example.com and more", "learn https://example.com and more"),
+        ("learn ://", "learn ://"),
+        ("learning https://example.com", "learning https://example.com"),
+        ("sources of entropy", "sources of entropy"),
+        ("sources 12 and 13", "sources 12 and 13"),
+        ("forget me not", "forget me not"),
+        ("来源可靠性", "来源可靠性"),
+        ("删除线的写法", "删除线的写法"),
+        ("学习曲线", "学习曲线"),
+        ("学習 Go", "学習 Go"),
+        ("出典の書き方", "出典の書き方"),
+        ('"learn https://example.com"', "learn https://example.com"),
         ("canceling 12", "canceling 12"),
         ("列表渲染的性能", "列表渲染的性能"),
         ("帮助中心怎么写", "帮助中心怎么写"),
@@ -64,6 +94,8 @@ def test_a_subcommand_counts_when_the_whole_text_fits_its_form(text: str, comman
         ("ヘルプデスクの運用", "ヘルプデスクの運用"),
         ('"list"', "list"),
         ("“list”", "list"),
+        ("“sources”", "sources"),
+        ("「学習」", "学習"),
         ("”list”", "list"),
         ("„list“", "list"),
         ("«list»", "list"),
@@ -146,6 +178,48 @@ def test_a_bad_command_says_what_is_wrong(text: str, key: str) -> None:
     assert command.key == key
 
 
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        *((text, "usage_learn") for text in ("learn", "学习", "学習", " LEARN ")),
+        *(
+            (text, "learn_not_web")
+            for text in ("learn ftp://a.b/c", "学习 file:///etc/passwd", "learn x-y://z")
+        ),
+        *((text, "learn_without_scheme") for text in ("learn www.a.b", "learn a.b/c", "学習 例え.jp/あ")),
+        *((text, "usage_forget") for text in ("forget", "forget #", "删除", "削除 1 2")),
+        *((text, "usage_sources") for text in ("sources 1 2", "来源 1、2", "出典 #")),
+        *((text, "unknown_source") for text in ("forget 0", "forget 99999999999")),
+        ("sources 0", "unknown_article"),
+    ],
+)
+def test_what_is_nearly_a_command_for_sources_says_what_is_missing(text: str, key: str) -> None:
+    command = read_command(text)
+    assert isinstance(command, BadCommand)
+    assert command.key == key
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("learn https://example.com/塩", "zh"),
+        ("learn https://example.com", "en"),
+        ("学习 https://example.com", "zh"),
+        ("学習 https://example.com", "ja"),
+        ("出典", "ja"),
+        ("来源 3", "zh"),
+        ("削除 12", "ja"),
+        ("移除 12", "zh"),
+        ("状態", "ja"),
+        ("学習", "ja"),
+        ("学習曲線の話", "ja"),
+        ("学習理論", "zh"),  # a topic: as `topic_language` says
+    ],
+)
+def test_a_subcommand_is_answered_in_the_language_of_its_word(text: str, language: Language) -> None:
+    assert spoken_language(text, read_command(text)) == language
+
+
 @pytest.mark.parametrize("letter", ["a", "密", "あ"])
 def test_a_topic_has_a_longest_length_in_characters(letter: str) -> None:
     assert read_command(letter * TOPIC_CHARACTERS) == StartArticle(letter * TOPIC_CHARACTERS, auto=False)
@@ -209,10 +283,12 @@ def test_quotes_force_any_topic(topic: str, quotes: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", [" ", "—", "“", "&amp;", "<", ":", "cancel ", "1", "\u200b", "--auto ", "<@U1|"]
+    "piece",
+    [*" —“<:1\u200b./|", "&amp;", "cancel ", "--auto ", "<@U1|", "a.", "://"],
 )
-def test_the_longest_text_is_read_in_no_time(piece: str) -> None:
+@pytest.mark.parametrize("word", ["cancel", "learn", "forget", "sources"])
+def test_the_longest_text_is_read_in_no_time(word: str, piece: str) -> None:
     started = time.process_time()
-    read_command("cancel " + piece * (40_000 // len(piece)) + "x")
+    read_command(f"{word} " + piece * (40_000 // len(piece)) + "x")
     # Linear reading takes some 50 ms; a pattern that looks again from each character takes minutes.
     assert time.process_time() - started < 2

@@ -9,6 +9,8 @@ import pytest
 import yaml
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.local_slack.app import SHORTCUTS
+
 EVERY_CHANNEL_READ = frozenset({"channels:read", "groups:read", "im:read", "mpim:read"})
 EVERY_CHANNEL_HISTORY = frozenset({"channels:history", "groups:history", "im:history", "mpim:history"})
 
@@ -110,6 +112,10 @@ def test_the_manifest_holds_these_settings_and_no_other(manifest: dict[str, Any]
             "features.app_home.messages_tab_read_only_enabled",
             "features.bot_user.display_name",
             "features.bot_user.always_online",
+            "features.shortcuts[].name",
+            "features.shortcuts[].type",
+            "features.shortcuts[].callback_id",
+            "features.shortcuts[].description",
             "features.slash_commands[].command",
             "features.slash_commands[].description",
             "features.slash_commands[].usage_hint",
@@ -135,6 +141,10 @@ def test_texts_keep_within_the_limits_of_slack(manifest: dict[str, Any]) -> None
         assert re.fullmatch(r"/[a-z]{1,31}", command["command"])
         assert 1 <= len(command["description"]) <= 2000
         assert 1 <= len(command["usage_hint"]) <= 1000
+    for shortcut in manifest["features"]["shortcuts"]:
+        assert 1 <= len(shortcut["name"]) <= 24
+        assert 1 <= len(shortcut["description"]) <= 150
+        assert 1 <= len(shortcut["callback_id"]) <= 255
 
 
 def test_the_app_works_over_socket_mode_with_buttons(manifest: dict[str, Any]) -> None:
@@ -173,6 +183,20 @@ def test_the_commands_are_those_that_a_listener_waits_for(
 ) -> None:
     commands = {command["command"] for command in manifest["features"]["slash_commands"]}
     assert commands == listened_for(code, "command")
+
+
+def test_the_shortcuts_are_those_that_a_listener_waits_for(
+    manifest: dict[str, Any], code: list[ast.AST]
+) -> None:
+    shortcuts = manifest["features"]["shortcuts"]
+    assert {shortcut["type"] for shortcut in shortcuts} == {"message"}
+    assert {shortcut["callback_id"] for shortcut in shortcuts} == listened_for(code, "message_shortcut")
+
+
+def test_the_local_slack_has_the_shortcuts_of_the_manifest(manifest: dict[str, Any]) -> None:
+    assert dict(SHORTCUTS) == {
+        shortcut["name"]: shortcut["callback_id"] for shortcut in manifest["features"]["shortcuts"]
+    }
 
 
 @pytest.mark.parametrize(

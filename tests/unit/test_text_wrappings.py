@@ -71,6 +71,7 @@ def test_letters_that_were_escaped_twice_are_letters() -> None:
         r"改行は \n です",
         r"\u5feb\u5feb は快快と読む",
         "A real line.\nIt says \\n\\nand more.",
+        r'["用 \"Argon2id\".\n\nIt needs memory.\n"]',  # JSON, whose escapes are its own
     ],
 )
 def test_escapes_that_a_section_speaks_of_stay(content: str) -> None:

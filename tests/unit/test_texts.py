@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from agents.errors import Code
 from bot.elements import plain
+from bot.slack_files import WHY_REFUSED
 from bot.texts import TEXTS, TextError, failure, parameters, say, say_elements, say_plain
 from knowledge.article import Action, Mode, Status
 from knowledge.language import Language
+from knowledge.sources import Written
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 BOT = Path(__file__).parents[2] / "bot"
@@ -54,6 +56,13 @@ def test_every_text_that_the_code_names_exists() -> None:
     assert named <= set(TEXTS)
 
 
+def test_every_reason_why_a_file_of_slack_is_not_read_has_its_sentence() -> None:
+    keys = set(re.findall(r'NotReadable\("(\w+)"', (BOT / "slack_files.py").read_text()))
+    keys |= {*WHY_REFUSED.values(), "file_not_seen"}
+    assert keys == {"file_gone", "file_scope", "file_not_seen", "file_too_large", "file_elsewhere"}
+    assert all("what" in parameters("ja", key) for key in keys)
+
+
 @each_language
 def test_every_state_action_and_failure_has_its_words(language: Language) -> None:
     keys = [
@@ -68,6 +77,8 @@ def test_every_state_action_and_failure_has_its_words(language: Language) -> Non
             for action in ("approve", "revise", "research", "cancel")
         ),
         *(f"failed_{code}" for code in (*get_args(Code), "slack", "unexpected")),
+        *(f"source_{written}" for written in get_args(Written) if written != "unchanged"),
+        *(f"source_shared_{state}" for state in ("base", "known", "removed", "already")),
     ]
     assert [key for key in keys if key not in TEXTS] == []
     assert all(TEXTS[key][language] for key in keys)
