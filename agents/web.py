@@ -72,7 +72,7 @@ class PageArguments(Arguments):
         Field(
             min_length=1,
             max_length=LONGEST_QUERY,
-            description=f"What to look for on the page, 1 to {LONGEST_QUERY} characters, in its language.",
+            description=f"What to look for on it, 1 to {LONGEST_QUERY} characters, in the page's language.",
         ),
     ]
 

@@ -82,7 +82,8 @@ async def waiting_outline(desk: Desk, language: str) -> tuple[Message, Message]:
 
 
 async def heard_all(desk: Desk) -> None:
-    """Before a bot is stopped: Slack counts what it did not acknowledge."""
+    """Before a bot is stopped: Slack counts what it did not acknowledge, events on its own messages too."""
+    await desk.until("select count(*) from outbox where sent_revision < revision and error is null", 0)
     await desk.slack.wait_for(lambda: all(event.acked for event in desk.slack.events), PATIENCE)
 
 
