@@ -99,7 +99,7 @@ async def test_calls_that_are_not_made_again_are_counted(stage: Stage, host: Hos
 
     article = await stage.start("zh")
     host.spoilt = report_hangs
-    await killed(stage.work(article, host.models), pool, "research", "research:search")
+    await killed(stage.work(article, host.models), pool, host, "research", "research:search")
     assert (models(), searches()) == (0, 0)
     host.spoilt = lambda request: None
     await stage.work(article, host.models)

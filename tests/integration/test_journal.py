@@ -62,16 +62,12 @@ async def host(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Host]:
         assert server.refusals == []
 
 
-async def killed(
-    leg: Coroutine[Any, Any, Article], pool: Pool, *kept: str, asked: Callable[[], bool] = lambda: True
-) -> None:
-    """Starts a leg and cuts it off once its journal has these steps, as if its worker died.
-
-    `asked`: and what it asked next has reached its host.
-    """
+async def killed(leg: Coroutine[Any, Any, Article], pool: Pool, host: Host, *kept: str) -> None:
+    """Starts a leg and cuts it off, as if its worker died: once its journal has these steps, and what is
+    not answered has reached its host."""
     running = asyncio.create_task(leg)
     async with asyncio.timeout(30):
-        while [row["step"] for row in await pool.fetch(ALL)] != [*kept] or not asked():
+        while [row["step"] for row in await pool.fetch(ALL)] != [*kept] or not host.server.under_way:
             assert not running.done()
             await asyncio.sleep(0.02)
     running.cancel()
@@ -97,11 +93,7 @@ async def test_research_that_was_cut_off_goes_on_after_its_last_answer(
 ) -> None:
     article = await stage.start(language)
     host.spoilt = lambda request: Hang() if request.tool_results else None
-
-    def asked_again() -> bool:
-        return any(request.tool_results for request in host.server.requests)
-
-    await killed(stage.work(article, host.models), pool, "research", "research:search", asked=asked_again)
+    await killed(stage.work(article, host.models), pool, host, "research", "research:search")
     # What is added meanwhile does not change what was found: else each later call would be another one.
     await pool.execute("delete from chunks")
 
@@ -130,7 +122,7 @@ async def test_of_sections_side_by_side_only_those_without_an_answer_are_written
         return Hang() if stage_of(request) == "return_section" and here else None
 
     host.spoilt = second_hangs
-    await killed(stage.work(article, host.models), pool, "front", "section:1", "section:3")
+    await killed(stage.work(article, host.models), pool, host, "front", "section:1", "section:3")
     host.spoilt = lambda request: None
     reviewing = await stage.work(article, host.models)
     assert reviewing.status is Status.REVIEWING
@@ -202,7 +194,7 @@ async def test_an_entry_that_cannot_be_read_is_said_and_the_call_made_again(
 ) -> None:
     article = await stage.start("zh")
     host.spoilt = lambda request: Hang() if request.tool_results else None
-    await killed(stage.work(article, host.models), pool, "research", "research:search")
+    await killed(stage.work(article, host.models), pool, host, "research", "research:search")
     # Of a search `[]` is an answer.
     await pool.execute("update journal set body = $1 where step = 'research' or $1 <> '[]'", body)
     host.spoilt = lambda request: None
@@ -213,7 +205,7 @@ async def test_an_entry_that_cannot_be_read_is_said_and_the_call_made_again(
 async def test_what_is_asked_differently_is_asked(stage: Stage, host: Host, pool: Pool) -> None:
     article = await stage.start("ja")
     host.spoilt = lambda request: Hang() if request.tool_results else None
-    await killed(stage.work(article, host.models), pool, "research", "research:search")
+    await killed(stage.work(article, host.models), pool, host, "research", "research:search")
     host.spoilt = lambda request: None
     other = models_from("openai-chat:gpt-4.1", patience=Patience(tries=1))
     async with other.connected():

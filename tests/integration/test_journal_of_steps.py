@@ -17,7 +17,7 @@ async def test_of_a_step_with_two_calls_neither_is_made_again(
 ) -> None:
     article = await stage.start(language)
     host.spoilt = lambda request: Hang() if stage_of(request) != "knowledge_search" else None
-    await killed(stage.work(article, host.models), pool, "research", "research", "research:search")
+    await killed(stage.work(article, host.models), pool, host, "research", "research", "research:search")
     assert host.asked("knowledge_search") == 2
     host.spoilt = lambda request: None
     outlining = await stage.work(article, host.models)
