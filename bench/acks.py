@@ -16,9 +16,7 @@ from dataclasses import dataclass
 from itertools import chain, product
 
 from bench import report
-from bench.report import STOPPED, BenchError
 from bench.stage import Stage, open_stage
-from bot.app import until_stopped
 from bot.local_slack.people import Person
 from bot.local_slack.plain_text import plain_text
 from bot.local_slack.workspace import Channel, Message
@@ -240,6 +238,20 @@ def describe(measured: dict[str, Measured], *, embeddings: str) -> str:
     )
 
 
+async def bench(given: argparse.Namespace) -> int:
+    embeddings = "none" if given.words else "bundled"
+    measured = {
+        name: await measure(processes, embeddings=embeddings)
+        for name, processes in LAYOUTS.items()
+        if given.layout in ("both", name.split()[0])
+    }
+    text = describe(measured, embeddings=embeddings)
+    print(text)
+    if given.write:
+        report.write("acks", text)
+    return report.told([f"{name}: {problem}" for name, one in measured.items() for problem in one.problems])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, prog="python -m bench.acks")
     parser.add_argument(
@@ -249,26 +261,7 @@ def main() -> int:
         "--words", action="store_true", help="search by words only, without the bundled model"
     )
     parser.add_argument("--write", action="store_true", help="put the figures into docs/benchmarks.md")
-    given = parser.parse_args()
-    embeddings = "none" if given.words else "bundled"
-    measured: dict[str, Measured] = {}
-    try:
-        for name, processes in LAYOUTS.items():
-            if given.layout in ("both", name.split()[0]):
-                one = asyncio.run(until_stopped(measure(processes, embeddings=embeddings)))
-                if one is None:
-                    return STOPPED
-                measured[name] = one
-        text = describe(measured, embeddings=embeddings)
-        print(text)
-        if given.write:
-            report.write("acks", text)
-    except BenchError as error:
-        print(error, file=sys.stderr)
-        return 1
-    problems = [f"{name}: {problem}" for name, one in measured.items() for problem in one.problems]
-    print(*problems, sep="\n", end="\n" if problems else "", file=sys.stderr)
-    return 1 if problems else 0
+    return report.run(bench(parser.parse_args()))
 
 
 if __name__ == "__main__":

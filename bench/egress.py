@@ -10,18 +10,17 @@ import asyncio
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bench import report
 from bench.first_draft import STEP_SECONDS, asked
-from bench.report import STOPPED, BenchError
+from bench.report import BenchError
 from bench.stage import Stage, open_stage, sample_bytes
-from bot.app import until_stopped
 from bot.blocks import APPROVE
 from bot.local_slack.people import Person
+from tests.chaos.process import new_folder
 from tests.editorial_office import Office, stage_of
 from tests.egress.guard.sitecustomize import LOG
 from tests.egress.watch import watched
@@ -156,6 +155,11 @@ def describe(counts: Counts, tried: Sequence[str], *, packets: bool) -> str:
     )
 
 
+async def inside() -> int:
+    print(json.dumps(asdict(await count())))
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, prog="python -m bench.egress")
     parser.add_argument("--write", action="store_true", help="put the table into docs/retrieval.md")
@@ -163,16 +167,11 @@ def main() -> int:
         "--inside", action="store_true", help="count here, and print JSON: what it calls itself"
     )
     given = parser.parse_args()
+    if given.inside:
+        return report.run(inside())
     try:
-        if given.inside:
-            if (counts := asyncio.run(until_stopped(count()))) is None:
-                return STOPPED
-            print(json.dumps(asdict(counts)))
-            return 0
-        with tempfile.TemporaryDirectory(prefix="copydesk-bench-") as folder:
-            # As root the database's processes are those of another user.
-            Path(folder).chmod(0o711)
-            done = watched(["-m", "bench.egress", "--inside"], folder=Path(folder), seconds=SECONDS)
+        with new_folder() as folder:
+            done = watched(["-m", "bench.egress", "--inside"], folder=folder, seconds=SECONDS)
         if done.code != 0:
             raise BenchError(done.errors.strip())
         said = json.loads(done.output)

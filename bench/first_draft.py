@@ -5,7 +5,6 @@ scripted OpenAI host) and reads the figures from the host's own record of reques
 """
 
 import argparse
-import asyncio
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,9 +13,8 @@ from statistics import median
 
 from bench import report
 from bench.model_calls import AGENTS, ModelCall, Run, Script, agent_of
-from bench.report import STOPPED, BenchError
+from bench.report import BenchError
 from bench.stage import Stage, open_stage, sample_bytes
-from bot.app import until_stopped
 from bot.article_file import word_count
 from bot.blocks import APPROVE
 from bot.local_slack.people import Person
@@ -187,6 +185,16 @@ def number_of_runs(text: str) -> int:
     return int(text)
 
 
+async def bench(given: argparse.Namespace) -> int:
+    embeddings = "none" if given.words else "bundled"
+    measured = await measure(delay=given.delay, runs=given.runs, embeddings=embeddings)
+    text = describe(measured, delay=given.delay, embeddings=embeddings)
+    print(text)
+    if given.write:
+        report.write("first draft", text)
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, prog="python -m bench.first_draft")
     parser.add_argument("--delay", type=delay_of_answers, default=1.0, help="seconds of a model call (1)")
@@ -195,20 +203,7 @@ def main() -> int:
         "--words", action="store_true", help="search by words only, without the bundled model"
     )
     parser.add_argument("--write", action="store_true", help="put the figures into docs/benchmarks.md")
-    given = parser.parse_args()
-    embeddings = "none" if given.words else "bundled"
-    try:
-        measuring = measure(delay=given.delay, runs=given.runs, embeddings=embeddings)
-        if (measured := asyncio.run(until_stopped(measuring))) is None:
-            return STOPPED
-        text = describe(measured, delay=given.delay, embeddings=embeddings)
-        print(text)
-        if given.write:
-            report.write("first draft", text)
-    except BenchError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    return report.run(bench(parser.parse_args()))
 
 
 if __name__ == "__main__":

@@ -7,20 +7,18 @@ its sample knowledge in three languages, many times, each copy with a line of it
 import argparse
 import asyncio
 import resource
-import shutil
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench import report
-from bench.report import STOPPED, BenchError
+from bench.report import BenchError
 from bench.retrieval import PAGE
-from bench.stage import new_folder
-from bot.app import until_stopped
 from knowledge.database import Pool, migrate, open_pool
 from knowledge.documents import Documents
 from knowledge.embedded import EmbeddedPostgres
+from tests.chaos.process import new_folder
 
 ROOT = Path(__file__).parent.parent
 COPIES = 40
@@ -106,15 +104,12 @@ def copies(folder: Path) -> None:
 
 
 async def bench(folder: Path | None, *, write: bool) -> int:
-    home = new_folder()
-    try:
+    with new_folder() as home:
         if folder is None:
             folder = home / "documents"
             folder.mkdir()
             copies(folder)
         measured = await measure(folder, home)
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
     text = f"{describe(measured)}\n\n{report.machine()}."
     print(text)
     if write:
@@ -127,12 +122,7 @@ def main() -> int:
     parser.add_argument("folder", nargs="?", type=Path, metavar="FOLDER")
     parser.add_argument("--write", action="store_true", help=f"also into {PAGE.name}")
     given = parser.parse_args()
-    try:
-        code = asyncio.run(until_stopped(bench(given.folder, write=given.write)))
-    except BenchError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return STOPPED if code is None else code
+    return report.run(bench(given.folder, write=given.write))
 
 
 if __name__ == "__main__":

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import report
-from bench.report import STOPPED, BenchError
-from bot.app import until_stopped
+from bench.report import BenchError
 from bot.demo import DemoSettings
 from knowledge.embedded import EmbeddedPostgres
 from tests.chaos.databases import Databases
@@ -126,25 +125,21 @@ def cell(moments: dict[str, Outcome], column: Sequence[str]) -> str:
     return ""
 
 
+async def bench(given: argparse.Namespace) -> int:
+    outcomes, waited = await measure(only=given.only, at_once=given.at_once)
+    text = describe(outcomes, waited)
+    print(text)
+    if given.write:
+        report.write("kill everywhere", text, PAGE)
+    return 1 if any(outcome.problems for outcome in [*outcomes, *waited]) else 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, prog="python -m bench.kill_everywhere")
     parser.add_argument("--only", default="", metavar="REGEX", help="moments whose name matches (all)")
     parser.add_argument("--at-once", type=int, choices=range(1, 17), default=AT_ONCE, metavar="N")
     parser.add_argument("--write", action="store_true", help="put the table into docs/reliability.md")
-    given = parser.parse_args()
-    try:
-        measured = asyncio.run(until_stopped(measure(only=given.only, at_once=given.at_once)))
-        if measured is None:
-            return STOPPED
-        outcomes, waited = measured
-        text = describe(outcomes, waited)
-        print(text)
-        if given.write:
-            report.write("kill everywhere", text, PAGE)
-    except BenchError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 1 if any(outcome.problems for outcome in [*outcomes, *waited]) else 0
+    return report.run(bench(parser.parse_args()))
 
 
 if __name__ == "__main__":

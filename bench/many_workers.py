@@ -13,8 +13,6 @@ from statistics import median
 from bench import report
 from bench.acks import topics
 from bench.kill_everywhere import PAGE
-from bench.report import STOPPED, BenchError
-from bot.app import until_stopped
 from bot.demo import DemoSettings
 from knowledge.embedded import EmbeddedPostgres
 from tests.chaos.databases import Databases
@@ -75,24 +73,23 @@ def describe(measured: Sequence[Worked]) -> str:
     return f"{told}\n\n{report.table(head, [*rows, target])}"
 
 
+async def bench(articles: int, *, write: bool) -> int:
+    measured = await measure(articles)
+    text = describe(measured)
+    print(text)
+    if write:
+        report.write("many workers", text, PAGE)
+    return report.told(
+        [f"{one.workers} workers: {problem}" for one in measured for problem in one.problems()]
+    )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, prog="python -m bench.many_workers")
     parser.add_argument("--articles", type=int, choices=range(1, 81), default=50, metavar="N", help="(50)")
     parser.add_argument("--write", action="store_true", help="put the table into docs/reliability.md")
     given = parser.parse_args()
-    try:
-        if (measured := asyncio.run(until_stopped(measure(given.articles)))) is None:
-            return STOPPED
-        text = describe(measured)
-        print(text)
-        if given.write:
-            report.write("many workers", text, PAGE)
-    except BenchError as error:
-        print(error, file=sys.stderr)
-        return 1
-    problems = [f"{one.workers} workers: {problem}" for one in measured for problem in one.problems()]
-    print(*problems, sep="\n", end="\n" if problems else "", file=sys.stderr)
-    return 1 if problems else 0
+    return report.run(bench(given.articles, write=given.write))
 
 
 if __name__ == "__main__":

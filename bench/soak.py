@@ -19,9 +19,8 @@ from bench.acks import keep_asking, part
 from bench.chain import Interval
 from bench.kill_everywhere import PAGE
 from bench.many_workers import found_by_words
-from bench.report import STOPPED, BenchError
+from bench.report import BenchError
 from bench.stage import asks_for
-from bot.app import until_stopped
 from bot.blocks import APPROVE
 from bot.demo import DemoSettings
 from bot.local_slack.people import Person
@@ -229,25 +228,21 @@ def describe(soaked: Soaked) -> str:
     return f"{told}\n\n{report.table(head, [*rows, target])}"
 
 
+async def bench(given: argparse.Namespace) -> int:
+    soaked = await measure(given.articles, given.at_once)
+    text = describe(soaked)
+    print(text)
+    if given.write:
+        report.write("soak", text, PAGE)
+    return report.told(list(soaked.problems()))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, prog="python -m bench.soak")
     parser.add_argument("--articles", type=int, choices=range(1, 2001), default=ARTICLES, metavar="N")
     parser.add_argument("--at-once", type=int, choices=range(1, 11), default=AT_ONCE, metavar="N")
     parser.add_argument("--write", action="store_true", help="put the table into docs/reliability.md")
-    given = parser.parse_args()
-    try:
-        if (soaked := asyncio.run(until_stopped(measure(given.articles, given.at_once)))) is None:
-            return STOPPED
-        text = describe(soaked)
-        print(text)
-        if given.write:
-            report.write("soak", text, PAGE)
-    except BenchError as error:
-        print(error, file=sys.stderr)
-        return 1
-    problems = list(soaked.problems())
-    print(*problems, sep="\n", end="\n" if problems else "", file=sys.stderr)
-    return 1 if problems else 0
+    return report.run(bench(parser.parse_args()))
 
 
 if __name__ == "__main__":

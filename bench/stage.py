@@ -2,9 +2,7 @@
 
 import asyncio
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ from bot.local_slack.workspace import Channel, Message
 from bot.manifest import bot_events, bot_scopes
 from knowledge.article import On
 from knowledge.embeddings import embed_pending
+from tests.chaos.process import new_folder
 
 ROOT = Path(__file__).parent.parent
 START_SECONDS = 60.0
@@ -99,9 +98,8 @@ class Stage:
 @asynccontextmanager
 async def open_stage(*, embeddings: str) -> AsyncIterator[Stage]:
     """`embeddings`: `bundled`, with every vector made before anything is measured, or `none`."""
-    folder = new_folder()
     async with AsyncExitStack() as stack:
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        folder = stack.enter_context(new_folder())
         slack = await stack.enter_async_context(LocalSlack(scopes=bot_scopes(), events=bot_events()))
         settings = DemoSettings(home=folder, embedding_model=embeddings)
         knowledge = await stack.enter_async_context(open_knowledge(settings))
@@ -110,13 +108,6 @@ async def open_stage(*, embeddings: str) -> AsyncIterator[Stage]:
             while await embed_pending(knowledge.pool, knowledge.embedder, limit=16):
                 pass
         yield Stage(slack, knowledge, folder, embeddings)
-
-
-def new_folder() -> Path:
-    """Not readable by all, but open on the way to the database, which as root runs as another user."""
-    folder = Path(tempfile.mkdtemp(prefix="copydesk-bench-"))
-    folder.chmod(0o711)
-    return folder
 
 
 def sample_bytes() -> int:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -61,10 +61,6 @@ class Spoken:
     kind: Literal["spoken"] = "spoken"
 
     @property
-    def claims(self) -> Sequence[str]:
-        return self.said.claims
-
-    @property
     def key(self) -> str:
         return self.said.claims[-1]  # of the message, whatever event brought it
 
@@ -82,10 +78,6 @@ class Decision:
     respond_to: str | None
     kind: Literal["decision"] = "decision"
 
-    @property
-    def claims(self) -> Sequence[str]:
-        return (self.key,)
-
 
 @dataclass(frozen=True, slots=True)
 class Commission:
@@ -95,10 +87,6 @@ class Commission:
     respond_to: str
     started: str | None = None
     kind: Literal["commission"] = "commission"
-
-    @property
-    def claims(self) -> Sequence[str]:
-        return (self.requested.claim,)
 
     @property
     def key(self) -> str:
@@ -116,10 +104,6 @@ class CancelTyped:
     language: Language
     respond_to: str
     kind: Literal["cancel_typed"] = "cancel_typed"
-
-    @property
-    def claims(self) -> Sequence[str]:
-        return (self.key,)
 
 
 What = Spoken | Decision | Commission | CancelTyped | Learn | OfSource
@@ -189,11 +173,7 @@ class Arrivals:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(KEEP_SECONDS):
                 await self._all_kept.wait()
-        for _ in range(IN_TURN_LOOKS):  # mostly the word before it is done in a moment
-            if not await self._inbox.after_another(arrival):
-                break
-            await asyncio.sleep(IN_TURN_SECONDS)
-        else:
+        if isinstance(what, Spoken) and not await self._in_turn(arrival):
             await self._inbox.later(arrival, timedelta(seconds=LOOK_EVERY_SECONDS))
             return
         reads = isinstance(what, Learn) or (isinstance(what, Spoken) and bool(what.files))
@@ -201,7 +181,7 @@ class Arrivals:
             try:
                 if not await self._inbox.still_ours(arrival):
                     return
-                if not await self._inbox.heard(what.claims):
+                if not await self._inbox.heard(arrival):
                     async with self._held(arrival):
                         await self._carry_out(what)
             except Exception as fault:
@@ -215,6 +195,14 @@ class Arrivals:
                     await self._inbox.again(arrival, timedelta(seconds=30.0))
                     return
             await self._inbox.done(arrival)
+
+    async def _in_turn(self, arrival: Arrival) -> bool:
+        """Whether all that was said before it in its thread is done, which mostly is so in a moment."""
+        for _ in range(IN_TURN_LOOKS):
+            if not await self._inbox.after_another(arrival):
+                return True
+            await asyncio.sleep(IN_TURN_SECONDS)
+        return False
 
     @asynccontextmanager
     async def _held(self, arrival: Arrival) -> AsyncIterator[None]:

@@ -46,10 +46,6 @@ class Learn:
     key: str
     kind: Literal["learn"] = "learn"
 
-    @property
-    def claims(self) -> Sequence[str]:
-        return (self.key,)
-
 
 class Learning:
     """Each is done again after a crash: what is in the base already is told so, and changes nothing."""

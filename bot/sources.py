@@ -1,6 +1,5 @@
 """The sources of the knowledge base and of articles: listed, put into the base, removed."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -39,10 +38,6 @@ class OfSource:
     respond_to: str
     key: str
     kind: Literal["of_source"] = "of_source"
-
-    @property
-    def claims(self) -> Sequence[str]:
-        return (self.key,)
 
 
 class Sources:

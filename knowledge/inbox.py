@@ -1,6 +1,5 @@
 """What came from Slack and has been acknowledged: kept until it is carried out, and carried out once."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -70,13 +69,12 @@ class Inbox:
         return row is not None
 
     async def after_another(self, arrival: Arrival) -> bool:
-        """Whether something that was said before it in the same thread is still to be carried out."""
+        """Whether a word that was said before it in the same thread is still to be carried out."""
         after: bool = await self._pool.fetchval(
             """
             select exists (
                 select from arrivals earlier join arrivals this on this.id = $1
-                where earlier.id < this.id and this.what->>'kind' = 'spoken'
-                    and earlier.what->>'kind' = 'spoken'
+                where earlier.id < this.id and earlier.what->>'kind' = 'spoken'
                     and earlier.what->'said'->'channel_id' = this.what->'said'->'channel_id'
                     and earlier.what->'said'->'thread_ts' = this.what->'said'->'thread_ts'
             )
@@ -85,10 +83,10 @@ class Inbox:
         )
         return after
 
-    async def heard(self, claims: Sequence[str]) -> bool:
-        """Whether it has had its effect."""
+    async def heard(self, arrival: Arrival) -> bool:
+        """Whether it has had its effect, which claims its key."""
         heard: bool = await self._pool.fetchval(
-            "select exists (select from inbox where key = any($1::text[]))", list(claims)
+            "select exists (select from inbox where key = $1)", arrival.key
         )
         if heard:
             duplicates_dropped.add(1, {"at": "arrival"})

@@ -65,6 +65,19 @@ class Desk:
             await self.slack.wait_for(lambda: self.slack.connections, PATIENCE)
         return stop
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """The settings of a bot that is a process of its own, on this database and Slack."""
+        assert self.settings.database_url is not None
+        return {
+            "DATABASE_URL": self.settings.database_url,
+            "COPYDESK_HOME": str(self.settings.home),
+            "COPYDESK_EMBEDDING_MODEL": "none",
+            "SLACK_API_URL": self.slack.base_url,
+            "SLACK_BOT_TOKEN": self.slack.bot_token,
+            "SLACK_APP_TOKEN": self.slack.app_token,
+        }
+
     async def request(self, topic: str, *, by: Person | None = None) -> Message:
         """`/article topic`; the article's message in the channel."""
         before = len(self.slack.history(self.channel))
@@ -113,6 +126,15 @@ class Desk:
             while True:
                 article = await self.knowledge.articles.in_thread(parent.channel, parent.ts)
                 if article is not None and (not reached or article.status in reached):
+                    return article
+                await asyncio.sleep(0.02)
+
+    async def second_outline(self, parent: Message) -> Article:
+        """The article, once it waits for a decision on its second outline."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                article = await self.article(parent, Status.AWAITING_OUTLINE)
+                if article.outline_version == 2:
                     return article
                 await asyncio.sleep(0.02)
 

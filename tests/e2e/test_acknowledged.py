@@ -1,8 +1,6 @@
 """What Slack has been told is heard is carried out, and what could not be written down is not told so."""
 
 import asyncio
-import os
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -13,8 +11,9 @@ from bot.arrivals import WHAT, Spoken
 from bot.local_slack.plain_text import plain_text
 from bot.local_slack.workspace import Message
 from bot.workflow import Said
-from knowledge.article import Article, Status
+from knowledge.article import Status
 from knowledge.inbox import Inbox
+from tests.bot_command import running
 from tests.e2e.desk import PATIENCE, TOPICS, Desk
 
 WORDS = {"en": "revise: put the migration first", "zh": "修改：先写迁移", "ja": "修正：移行を先に"}
@@ -26,15 +25,6 @@ async def at_outline(desk: Desk, language: str = "en") -> Message:
     await desk.article(parent, Status.AWAITING_OUTLINE)
     await desk.slack.wait_for(lambda: desk.bots(parent), PATIENCE)
     return parent
-
-
-async def at_second_outline(desk: Desk, parent: Message) -> Article:
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            article = await desk.article(parent, Status.AWAITING_OUTLINE)
-            if article.outline_version == 2:
-                return article
-            await asyncio.sleep(0.02)
 
 
 async def all_crossed_off(desk: Desk) -> None:
@@ -54,29 +44,12 @@ async def database_that_hangs(desk: Desk) -> AsyncIterator[None]:
 
 
 @pytest.mark.parametrize("language", TOPICS)
-async def test_a_word_that_was_acknowledged_outlives_its_bot(
-    desk: Desk, pytestconfig: pytest.Config, language: str
-) -> None:
+async def test_a_word_that_was_acknowledged_outlives_its_bot(desk: Desk, language: str) -> None:
     desk.stack.callback(desk.slack.ack_failures.clear)  # of a bot that is gone, or cannot write
     stop = await desk.start()
     parent = await at_outline(desk, language)
     await stop()
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bot", "serve", "--no-worker"),
-        cwd=pytestconfig.rootpath,
-        env={
-            **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
-            "DATABASE_URL": str(desk.settings.database_url),
-            "COPYDESK_HOME": str(desk.settings.home),
-            "COPYDESK_EMBEDDING_MODEL": "none",
-            "SLACK_API_URL": desk.slack.base_url,
-            "SLACK_BOT_TOKEN": desk.slack.bot_token,
-            "SLACK_APP_TOKEN": desk.slack.app_token,
-        },
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    try:
+    async with running("serve", "--no-worker", settings=desk.environment):
         await desk.slack.wait_for(lambda: desk.slack.connections, 2 * PATIENCE)
         desk.slack.fail("users.info", drop="never")
         looked = len(desk.slack.calls_of("users.info"))
@@ -86,14 +59,11 @@ async def test_a_word_that_was_acknowledged_outlives_its_bot(
         await desk.slack.wait_for(
             lambda: any(call.result for call in desk.slack.calls_of("users.info")[looked:]), PATIENCE
         )
-    finally:
-        process.kill()
-        await process.wait()
     assert (await desk.article(parent)).decisions == ()
     # As if the time had passed after which it is taken to be dead.
     await desk.knowledge.pool.execute("update arrivals set due_at = now()")
     await desk.start()
-    article = await at_second_outline(desk, parent)
+    article = await desk.second_outline(parent)
     assert [decision.text for decision in article.decisions] == [TEXTS[language]]
     assert await desk.slack.redeliver(event)
     await all_crossed_off(desk)
@@ -144,7 +114,7 @@ async def test_a_word_that_cannot_be_written_down_is_not_acknowledged_and_comes_
         [event] = desk.slack.events_about(word)
         assert not event.acked
     await desk.slack.wait_for(lambda: event.acked, PATIENCE)
-    article = await at_second_outline(desk, parent)
+    article = await desk.second_outline(parent)
     assert [decision.text for decision in article.decisions] == [TEXTS[language]]
     assert len(desk.ana.ephemerals) == 1  # once, however often it came
 

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import signal
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,55 +14,31 @@ import pytest
 from bot.local_slack.server import LocalSlack
 from bot.manifest import bot_scopes
 from knowledge.database import Pool
+from tests.bot_command import PIPE, Ran, run, start
 from tests.e2e.desk import TOPICS
 
 PATIENCE = 90.0
 
 
 @dataclass(frozen=True)
-class Ran:
-    code: int
-    out: str
-    err: str
-
-
-@dataclass(frozen=True)
 class Bot:
-    """Starts `python -m bot` from the root, with nothing but these settings."""
+    """Starts `python -m bot` with nothing but these settings."""
 
-    root: Path
     settings: Mapping[str, str]
 
     async def start(self, *arguments: str, **settings: str) -> asyncio.subprocess.Process:
-        return await self.write_to(asyncio.subprocess.PIPE, *arguments, **settings)
+        return await self.write_to(PIPE, *arguments, **settings)
 
     async def write_to(self, stdout: int, *arguments: str, **settings: str) -> asyncio.subprocess.Process:
-        environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-        return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bot", *arguments),
-            cwd=self.root,
-            env={**environment, **self.settings, **settings},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=asyncio.subprocess.PIPE,
-        )
+        return await start(*arguments, settings={**self.settings, **settings}, stdout=stdout, stderr=PIPE)
 
     async def run(self, *arguments: str, **settings: str) -> Ran:
-        process = await self.start(*arguments, **settings)
-        try:
-            async with asyncio.timeout(PATIENCE):
-                out, err = await process.communicate()
-        finally:
-            if process.returncode is None:
-                process.kill()
-        assert process.returncode is not None
-        return Ran(process.returncode, out.decode(), err.decode())
+        return await run(*arguments, settings={**self.settings, **settings}, seconds=PATIENCE)
 
 
 @pytest.fixture
-def bot(pytestconfig: pytest.Config, dsn: str, home: Path) -> Bot:
+def bot(dsn: str, home: Path) -> Bot:
     return Bot(
-        pytestconfig.rootpath,
         {
             "DATABASE_URL": dsn,
             "COPYDESK_HOME": str(home),

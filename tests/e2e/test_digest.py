@@ -2,12 +2,9 @@
 
 import asyncio
 import json
-import os
 import signal
-import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -18,6 +15,7 @@ from bot.local_slack.plain_text import plain_text
 from bot.local_slack.workspace import Message
 from knowledge.article import Status
 from knowledge.digests import Digests, Setup
+from tests.bot_command import PIPE, run, start
 from tests.e2e.desk import PATIENCE, TOPICS, Desk
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -47,37 +45,20 @@ async def missed(desk: Desk, *, cron: str = "0 9 * * mon") -> None:
 class Bot:
     """Runs `python -m bot` on the desk's database and Slack."""
 
-    def __init__(self, desk: Desk, root: Path) -> None:
-        self._root = root
-        assert desk.settings.database_url is not None
+    def __init__(self, desk: Desk) -> None:
         self._settings: Mapping[str, str] = {
-            "DATABASE_URL": desk.settings.database_url,
-            "COPYDESK_HOME": str(desk.settings.home),
-            "COPYDESK_EMBEDDING_MODEL": "none",
+            **desk.environment,
             "COPYDESK_DIGEST_CHANNEL": desk.channel.id,
             "LOG_LEVEL": "WARNING",
-            "SLACK_API_URL": desk.slack.base_url,
-            "SLACK_BOT_TOKEN": desk.slack.bot_token,
-            "SLACK_APP_TOKEN": desk.slack.app_token,
         }
 
     async def start(self, *arguments: str, **settings: str) -> asyncio.subprocess.Process:
-        environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-        return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bot", *arguments),
-            cwd=self._root,
-            env={**environment, **self._settings, **settings},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
+        return await start(*arguments, settings={**self._settings, **settings}, stdout=PIPE, stderr=PIPE)
 
-    async def run(self, *arguments: str, **settings: str) -> tuple[int | None, str, str]:
+    async def run(self, *arguments: str, **settings: str) -> tuple[int, str, str]:
         """Exit code, stdout, stderr."""
-        process = await self.start(*arguments, **settings)
-        async with asyncio.timeout(90):
-            out, err = await process.communicate()
-        return process.returncode, out.decode(), err.decode()
+        ran = await run(*arguments, settings={**self._settings, **settings}, seconds=90)
+        return ran.code, ran.out, ran.err
 
     async def fails(self, *arguments: str, **settings: str) -> str:
         """The one sentence that it fails with."""
@@ -88,8 +69,8 @@ class Bot:
 
 
 @pytest.fixture
-def bot(desk: Desk, pytestconfig: pytest.Config) -> Bot:
-    return Bot(desk, pytestconfig.rootpath)
+def bot(desk: Desk) -> Bot:
+    return Bot(desk)
 
 
 @pytest.mark.parametrize(

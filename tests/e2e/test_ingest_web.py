@@ -1,30 +1,18 @@
 """`python -m bot ingest` with addresses, as its users run it."""
 
-import asyncio
 import json
-import os
-import sys
 from pathlib import Path
 
 from knowledge.database import Pool
+from tests.bot_command import run
 from tests.web_site import HOST, redirect, web_site
 
 
 async def ingest(dsn: str, *arguments: str, **settings: str) -> tuple[int, str, str]:
     """Exit code, output and what stands on stderr."""
-    environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bot", "ingest", *arguments),
-        cwd=Path(__file__).parents[2],
-        env={**environment, "DATABASE_URL": dsn, "COPYDESK_EMBEDDING_MODEL": "none", **settings},
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    async with asyncio.timeout(90):
-        out, err = await process.communicate()
-    assert process.returncode is not None
-    return process.returncode, out.decode(), err.decode()
+    given = {"DATABASE_URL": dsn, "COPYDESK_EMBEDDING_MODEL": "none", **settings}
+    ran = await run("ingest", *arguments, settings=given, seconds=90)
+    return ran.code, ran.out, ran.err
 
 
 async def test_files_and_pages_go_into_one_base(pool: Pool, dsn: str, tmp_path: Path) -> None:

@@ -1,8 +1,6 @@
 """Slack does what it is asked, and its answer is lost: the thread has everything once, and in order."""
 
 import asyncio
-import os
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,6 +11,7 @@ from bot.local_slack.people import Person
 from bot.local_slack.plain_text import plain_text
 from bot.local_slack.workspace import Message
 from knowledge.article import Status
+from tests.bot_command import running
 from tests.e2e.desk import PATIENCE, TOPICS, Desk
 
 
@@ -179,26 +178,11 @@ async def test_a_direct_message_is_not_sent_twice(desk: Desk) -> None:
     ],
 )
 async def test_a_bot_that_is_killed_while_slack_keeps_silent_posts_nothing_twice(
-    desk: Desk, pytestconfig: pytest.Config, method: str, which: Callable[[Mapping[str, Any]], bool] | None
+    desk: Desk, method: str, which: Callable[[Mapping[str, Any]], bool] | None
 ) -> None:
     desk.stack.callback(desk.slack.ack_failures.clear)  # of a bot that is gone, or cannot write
     desk.slack.fail(method, drop="never", when=which)
-    settings = {
-        "DATABASE_URL": str(desk.settings.database_url),
-        "COPYDESK_HOME": str(desk.settings.home),
-        "COPYDESK_EMBEDDING_MODEL": "none",
-        "SLACK_API_URL": desk.slack.base_url,
-        "SLACK_BOT_TOKEN": desk.slack.bot_token,
-        "SLACK_APP_TOKEN": desk.slack.app_token,
-    }
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bot", "serve"),
-        cwd=pytestconfig.rootpath,
-        env={**{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}, **settings},
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    try:
+    async with running("serve", settings=desk.environment):
         await desk.slack.wait_for(lambda: desk.slack.connections, 2 * PATIENCE)
         await desk.ana.command(desk.channel, "/article", TOPICS["ja"])
         approving = asyncio.create_task(approve_all(desk, desk.ana))
@@ -208,9 +192,6 @@ async def test_a_bot_that_is_killed_while_slack_keeps_silent_posts_nothing_twice
         )
         assert silent is not None
         await desk.slack.wait_for(lambda: silent.result is not None, PATIENCE)
-    finally:
-        process.kill()
-        await process.wait()
     await desk.start()
     await approving
     [parent] = desk.slack.history(desk.channel)

@@ -1,7 +1,5 @@
 """A file shared in an article's thread is a source of that article, and of the base if somebody wants it."""
 
-import asyncio
-
 import pytest
 
 from bot.local_slack.plain_text import plain_text
@@ -61,15 +59,6 @@ async def share(desk: Desk, parent: Message, language: Language = "en", text: st
     return await desk.ana.share_file(desk.channel, *file(language), thread_ts=parent.ts, text=text)
 
 
-async def second_outline(desk: Desk, parent: Message) -> Article:
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            article = await desk.article(parent, Status.AWAITING_OUTLINE)
-            if article.outline_version == 2:
-                return article
-            await asyncio.sleep(0.02)
-
-
 def researched(article: Article) -> list[str]:
     assert article.research is not None
     return [source["title"] for source in article.research["sources"]]
@@ -99,7 +88,7 @@ async def test_a_shared_file_is_a_source_of_its_article_alone_and_the_next_revis
     assert title in [one.title for one in await desk.knowledge.search.for_article(article.id).search(words)]
 
     await desk.bo.say(desk.channel, REVISE[language], thread_ts=parent.ts)
-    article = await second_outline(desk, parent)
+    article = await desk.second_outline(parent)
     assert title in researched(article)
     assert (await statuses(desk, article))[-3:] == ["researching", "outlining", "awaiting_outline"]
     # It has been read: the next request is an ordinary one.
@@ -114,7 +103,7 @@ async def test_a_file_that_comes_with_the_word_is_read_for_it(desk: Desk, langua
     await desk.start()
     parent = await at_outline(desk, language)
     await share(desk, parent, language, text=REVISE[language])
-    article = await second_outline(desk, parent)
+    article = await desk.second_outline(parent)
     assert FILES[language][1].removeprefix("# ") in researched(article)
     assert NOTE[language] in "\n".join(map(plain_text, desk.bots(parent)))
 
@@ -179,7 +168,7 @@ async def test_by_its_button_it_is_a_source_of_every_article(desk: Desk, languag
     assert await desk.knowledge.pool.fetchval("select count(*) from documents where title = $1", title) == 1
     # The article reads it all the same.
     await desk.bo.say(desk.channel, REVISE[language], thread_ts=parent.ts)
-    assert title in researched(await second_outline(desk, parent))
+    assert title in researched(await desk.second_outline(parent))
 
 
 async def test_what_the_base_has_already_is_said_so_and_read_next(desk: Desk) -> None:
@@ -192,7 +181,7 @@ async def test_what_the_base_has_already_is_said_so_and_read_next(desk: Desk) ->
     note = await desk.said(parent, "is in the knowledge base already")
     assert "[" not in plain_text(note)
     await desk.bo.say(desk.channel, REVISE["en"], thread_ts=parent.ts)
-    article = await second_outline(desk, parent)
+    article = await desk.second_outline(parent)
     assert "The rollout at Example Ltd" in researched(article)
     assert await desk.knowledge.documents.sources_of_article(article.id) == []
 
@@ -276,7 +265,7 @@ async def test_by_its_other_button_it_is_removed_and_the_thread_says_by_whom(
     [removal] = await desk.knowledge.pool.fetch("select * from removals")
     assert (removal["title"], removal["removed_by"], removal["added_by"]) == (title, desk.bo.id, desk.ana.id)
     await desk.bo.say(desk.channel, REVISE[language], thread_ts=parent.ts)
-    article = await second_outline(desk, parent)
+    article = await desk.second_outline(parent)
     assert title not in researched(article)
     assert (await statuses(desk, article))[-2:] == ["outlining", "awaiting_outline"]
 

@@ -1,9 +1,7 @@
 """What people and attackers put into folders: each is listed with its reason, and the rest is ingested."""
 
 import asyncio
-import os
 import signal
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,10 +15,9 @@ from knowledge.database import Pool
 from knowledge.documents import Documents
 from knowledge.files import LoadError
 from knowledge.ingest_report import IngestProgress
+from tests.bot_command import running
 from tests.pdf_file import LOCKED, pdf
 from tests.word_file import paragraph, word_file
-
-ROOT = Path(__file__).parents[2]
 
 
 async def test_a_folder_of_bad_files_is_ingested_but_for_these(pool: Pool, tmp_path: Path) -> None:
@@ -157,21 +154,6 @@ def lives(pid: str) -> bool:
 @asynccontextmanager
 async def ingesting(dsn: str, folder: Path, home: Path) -> AsyncIterator[asyncio.subprocess.Process]:
     """`python -m bot ingest FOLDER` on this database; gone at the end."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bot", "ingest", str(folder)),
-        cwd=ROOT,
-        env={
-            **os.environ,
-            "DATABASE_URL": dsn,
-            "COPYDESK_HOME": str(home),
-            "COPYDESK_EMBEDDING_MODEL": "none",
-        },
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    try:
+    settings = {"DATABASE_URL": dsn, "COPYDESK_HOME": str(home), "COPYDESK_EMBEDDING_MODEL": "none"}
+    async with running("ingest", str(folder), settings=settings) as process:
         yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()

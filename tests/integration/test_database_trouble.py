@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -22,10 +21,10 @@ from bot.manifest import bot_events, bot_scopes
 from knowledge import database, embedded
 from knowledge.article import Status
 from knowledge.database import DatabaseError, in_use, open_pool
+from tests.bot_command import PIPE, ROOT, run, running
 from tests.e2e.desk import PATIENCE, TOPICS, Desk
 from tests.integration.troubled_server import Server, looking, stopped, until
 
-ROOT = Path(__file__).parents[2]
 OUTLINE = {"en": "Approve outline 1", "zh": "通过大纲 1", "ja": "構成案 1 を承認"}
 DRAFT = {"en": "Approve draft 1", "zh": "通过草稿 1", "ja": "原稿 1 を承認"}
 TOLD = {"en": "could not write that down", "zh": "没能记下来", "ja": "記録できなかった"}
@@ -253,33 +252,18 @@ async def test_a_statement_without_an_answer_ends_in_a_sentence(
 @asynccontextmanager
 async def started(*arguments: str, **settings: str) -> AsyncIterator[asyncio.subprocess.Process]:
     """`python -m bot …`, once it is ready; nothing of it is left behind."""
-    environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bot", *arguments),
-        cwd=ROOT,
-        env={**environment, "COPYDESK_EMBEDDING_MODEL": "none", **settings},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    try:
+    given = {"COPYDESK_EMBEDDING_MODEL": "none", **settings}
+    async with running(*arguments, settings=given, stdout=PIPE) as process:
         assert process.stdout is not None
         async with asyncio.timeout(3 * PATIENCE):
             assert b"ready" in await process.stdout.readline()
         yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
 
 
 async def test_an_embedded_server_that_is_killed_under_serve_is_started_again(home: Path) -> None:
-    ingest = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bot", "ingest", str(ROOT / "knowledge" / "sample")),
-        cwd=ROOT,
-        env={"COPYDESK_HOME": str(home), "COPYDESK_EMBEDDING_MODEL": "none"},
-        stdout=asyncio.subprocess.DEVNULL,
-    )
-    assert await ingest.wait() == 0
+    settings = {"COPYDESK_HOME": str(home), "COPYDESK_EMBEDDING_MODEL": "none"}
+    ingest = await run("ingest", str(ROOT / "knowledge" / "sample"), settings=settings, seconds=4 * PATIENCE)
+    assert ingest.code == 0
     async with LocalSlack(scopes=bot_scopes(), events=bot_events()) as slack, asyncio.timeout(4 * PATIENCE):
         ana = slack.add_person("Ana")
         channel = slack.add_channel("articles", [ana, slack.bot])

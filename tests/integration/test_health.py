@@ -12,9 +12,10 @@ from aiohttp import web
 from psycopg import sql
 
 from bot.health import DatabaseCheck, Health, Heartbeat, State, listening
-from bot.jobs import DEAD_AFTER_SECONDS, build_jobs, run_worker
+from bot.jobs import DEAD_AFTER_SECONDS, build_jobs
 from knowledge.database import Pool, open_pool
 from tests.free_port import free_port
+from tests.integration.worker_of import worker_of
 
 PATIENCE = 30.0
 
@@ -114,16 +115,9 @@ async def test_a_worker_is_ready_from_its_first_heartbeat_until_the_last_is_too_
     heartbeat.watch(jobs)
     async with listening(port, Health({"worker": heartbeat.check}).routes):
         assert (await get(port, "/readyz"))[1]["worker"] == {"ok": False, "why": "has not started yet"}
-
-        async def run() -> None:
-            async with jobs.open_async():
-                await run_worker(jobs)
-
-        running = asyncio.create_task(run())
-        _, said = await until(port, 200)
-        assert said["worker"]["why"].startswith("last heartbeat ")
-        running.cancel()
-        await asyncio.wait({running})
+        async with worker_of(jobs):
+            _, said = await until(port, 200)
+            assert said["worker"]["why"].startswith("last heartbeat ")
 
 
 async def test_a_worker_whose_heartbeats_do_not_arrive_is_not_ready(dsn: str, port: int) -> None:

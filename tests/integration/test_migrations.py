@@ -1,10 +1,8 @@
 """A database of any earlier release, with all that was in it, becomes today's, and work goes on."""
 
 import asyncio
-import os
 import re
 import shutil
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
@@ -26,8 +24,8 @@ from knowledge.changes import Change, NewDecision
 from knowledge.database import MIGRATIONS, check, migrate, open_pool
 from knowledge.leg_jobs import LEG_TASK
 from knowledge.outbox import Outbox
+from tests.bot_command import run
 
-ROOT = Path(__file__).parents[2]
 NAMES = sorted(path.stem for path in MIGRATIONS.glob("*.sql"))
 SCRIPTS = Path(procrastinate.__file__).parent / "sql" / "migrations"
 numbers = count(1)
@@ -135,22 +133,10 @@ async def test_processes_that_start_at_once_on_an_earlier_release_update_it_once
     empty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await as_of(empty, NAMES[3], tmp_path, monkeypatch)
-    environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     settings = {"DATABASE_URL": empty, "COPYDESK_HOME": str(tmp_path), "COPYDESK_EMBEDDING_MODEL": "none"}
-    processes = [
-        await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bot", "migrate"),
-            cwd=ROOT,
-            env={**environment, **settings},
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        for _ in range(3)
-    ]
-    async with asyncio.timeout(120):
-        for process in processes:
-            out, err = await process.communicate()
-            assert (process.returncode, out) == (0, b"The database is up to date.\n"), err.decode()
+    starts = (run("migrate", settings=settings, seconds=120) for _ in range(3))
+    for ran in await asyncio.gather(*starts):
+        assert (ran.code, ran.out) == (0, "The database is up to date.\n"), ran.err
     assert (await check(empty)).pending == []
     with psycopg.connect(empty) as connection:
         applied = connection.execute(

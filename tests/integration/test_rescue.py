@@ -7,12 +7,13 @@ import asyncpg
 import pytest
 
 from bot import jobs
-from bot.jobs import build_jobs, run_worker
+from bot.jobs import build_jobs
 from knowledge.article import Mode
 from knowledge.articles import Articles
 from knowledge.changes import NewArticle
 from knowledge.database import Pool
 from knowledge.leg_jobs import free_ended_legs
+from tests.integration.worker_of import worker_of
 
 TOPICS = ("Why Argon2id?", "为什么用 Argon2id？", "なぜ Argon2id か")
 
@@ -47,22 +48,13 @@ async def test_a_dead_workers_leg_is_taken_over_although_many_others_wait(
         return await free_ended_legs(pool, seconds=15)
 
     app = build_jobs(dsn, work=work, embed=None, free_ended=free_ended)
-
-    async def run() -> None:
-        async with app.open_async():
-            await run_worker(app)
-
-    running = asyncio.create_task(run())
-    try:
-        async with asyncio.timeout(
-            15
-        ):  # it counts as dead already: 5 s until it is looked for, and some room
-            await taken_over.wait()
-    except TimeoutError:
-        pytest.fail(f"{len(done)} of 59 others were done first")
-    finally:
-        running.cancel()
-        await asyncio.wait({running})
+    async with worker_of(app):
+        try:
+            # It counts as dead already: 5 s until it is looked for, and some room.
+            async with asyncio.timeout(15):
+                await taken_over.wait()
+        except TimeoutError:
+            pytest.fail(f"{len(done)} of 59 others were done first")
 
 
 async def test_a_leg_that_could_not_end_for_long_is_not_given_up(dsn: str, pool: Pool) -> None:
@@ -84,18 +76,8 @@ async def test_a_leg_that_could_not_end_for_long_is_not_given_up(dsn: str, pool:
         return []
 
     app = build_jobs(dsn, work=work, embed=None, free_ended=free_ended)
-
-    async def run() -> None:
-        async with app.open_async():
-            await run_worker(app)
-
-    running = asyncio.create_task(run())
-    try:
-        async with asyncio.timeout(20):
-            await ended.wait()
-    finally:
-        running.cancel()
-        await asyncio.wait({running})
+    async with worker_of(app), asyncio.timeout(20):
+        await ended.wait()
 
 
 async def test_a_leg_whose_failure_could_not_be_written_down_is_not_stuck_in_a_living_worker(
@@ -125,21 +107,11 @@ async def test_a_leg_whose_failure_could_not_be_written_down_is_not_stuck_in_a_l
         return await free_ended_legs(pool, seconds=15)
 
     app = build_jobs(dsn, work=work, embed=None, free_ended=free_ended)
-
-    async def run() -> None:
-        async with app.open_async():
-            await run_worker(app)
-
-    running = asyncio.create_task(run())
-    try:
-        async with asyncio.timeout(40):
-            await begun.get()
-            await asyncio.sleep(1.0)
-            await pool.execute("drop trigger away on procrastinate_jobs")
-            await begun.get()
-    finally:
-        running.cancel()
-        await asyncio.wait({running})
+    async with worker_of(app), asyncio.timeout(40):
+        await begun.get()
+        await asyncio.sleep(1.0)
+        await pool.execute("drop trigger away on procrastinate_jobs")
+        await begun.get()
 
 
 async def test_the_rescue_also_frees_legs_that_go_on_only_on_paper(dsn: str) -> None:
@@ -152,15 +124,5 @@ async def test_the_rescue_also_frees_legs_that_go_on_only_on_paper(dsn: str) -> 
         return []
 
     app = build_jobs(dsn, work=work, embed=None, free_ended=free_ended)
-
-    async def run() -> None:
-        async with app.open_async():
-            await run_worker(app)
-
-    running = asyncio.create_task(run())
-    try:
-        async with asyncio.timeout(20):
-            await freed.wait()
-    finally:
-        running.cancel()
-        await asyncio.wait({running})
+    async with worker_of(app), asyncio.timeout(20):
+        await freed.wait()
