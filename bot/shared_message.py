@@ -37,15 +37,23 @@ class SharedMessage:
 
 def read_message(message: Mapping[str, Any], *, channel_id: str, bot_user_id: str) -> SharedMessage:
     """A message as shortcuts and events bring it. Links into Slack are left out: only people get there."""
-    text = str(message.get("text") or "").strip() or "\n\n".join(_of_attachments(message))
+    text = str(message.get("text") or "").strip()
+    # A message that is passed on without a word is what somebody else has said.
+    passed_on = (
+        []
+        if text
+        else [str(each["author_id"]) for each in message.get("attachments") or [] if each.get("author_id")]
+    )
+    text = text or "\n\n".join(_of_attachments(message))
+    author = None if message.get("bot_id") else message.get("user")
     found = [url.replace("&amp;", "&") for url in _LINK.findall(text)]
     found += _links_of(message.get("blocks") or [])
     return SharedMessage(
         channel_id=channel_id,
         ts=str(message["ts"]),
         thread_ts=message.get("thread_ts"),
-        is_own=message.get("user") == bot_user_id,
-        author=None if message.get("bot_id") else message.get("user"),
+        is_own=bot_user_id in (message.get("user"), *passed_on),
+        author=passed_on[0] if passed_on else author,
         name=str(message.get("username") or (message.get("bot_profile") or {}).get("name") or ""),
         text=text,
         links=tuple(dict.fromkeys(url for url in found if not _in_slack(url))),
@@ -78,7 +86,7 @@ def as_document(message: SharedMessage, *, by: str, names: Mapping[str, str]) ->
     `names` are those of the people whom it names, by their ids.
     """
     text = readable(_MENTION.sub(lambda one: f"@{names.get(one[1], one[1])}", message.text)).strip()
-    first = next(line for line in text.splitlines() if has_words(line)).lstrip(_MARKS).rstrip(_ENDS)
+    first = next(filter(has_words, text.splitlines()), "").lstrip(_MARKS).rstrip(_ENDS)
     day = f"{datetime.fromtimestamp(float(message.ts), UTC):%Y-%m-%d}"
     title = json.dumps(shorten(first, TITLE_CHARACTERS), ensure_ascii=False)
     return f"---\ntitle: {title}\ndate: {day}\n---\n{by} ({day}):\n\n{text}\n".encode()

@@ -12,6 +12,8 @@ _NAT64 = ipaddress.ip_network("64:ff9b::/96")  # how an IPv6 network reaches an 
 _COMMON_IPV6 = ipaddress.ip_network("2000::/3")  # all that is given out to be reached by everybody
 # Public by its number, but inside Azure it is the host that hands out a machine's secrets.
 _AZURE_HOST = ipaddress.ip_address("168.63.129.16")
+# Of protocols, not hosts (RFC 6890). A cloud has its machines' secrets there; Python 3.11 calls it public.
+_PROTOCOLS = ipaddress.ip_network("192.0.0.0/24")
 _HOST = re.compile(r"[\w.-]+|[0-9a-f:.]+(?:%[\w.-]+)?", re.ASCII | re.IGNORECASE)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 # What newsletters and advertisements append to tell who clicked; the page is the same without.
@@ -42,7 +44,8 @@ def checked_url(text: str) -> URL:
     try:
         url = URL(text.strip())
         port = url.port
-    except ValueError:
+        str(url.with_path("/"))  # some are refused only when they are put together again
+    except (ValueError, IndexError):  # of brackets in a wrong order
         raise AddressError("no web address: copy it again from the browser") from None
     if url.scheme not in ("http", "https"):
         raise AddressError(f"{url.scheme or 'nothing'} is not read: give an http or https address")
@@ -82,4 +85,6 @@ def _is_public(ip: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
             return _is_public(inner)
         if ip not in _COMMON_IPV6:
             return False
+    if ip in _PROTOCOLS:
+        return False
     return ip.is_global and not ip.is_multicast and not ip.is_reserved and ip != _AZURE_HOST

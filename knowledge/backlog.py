@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 
+import asyncpg
 import numpy as np
 from pydantic_ai.embeddings import Embedder
 
@@ -70,6 +71,7 @@ class Backlog:
         self._clock = clock
         self._again = self._check_at = self._index_at = clock()
         self._tell_at: float | None = None  # None while there is nothing to tell
+        self._index_said = ""  # why the last list or index was not made
         self._said = ""  # the last failure, until some succeed
 
     async def work_off_some(self) -> int:
@@ -84,11 +86,16 @@ class Backlog:
         """Lists and indexes, which search does without as long as they are not there."""
         if self._clock() < self._index_at:
             return 0
-        listed = await extend_lists(self._pool)
-        if not listed and await index_vectors(self._pool) is None:
-            self._index_at = self._clock() + _INDEX_SECONDS
-            return 0
-        return listed or 1
+        try:
+            listed = await extend_lists(self._pool)
+            if listed or await index_vectors(self._pool) is not None:
+                return listed or 1
+        except (asyncpg.PostgresError, TimeoutError) as error:  # a full disk, too little shared memory
+            if str(error) != self._index_said:
+                logger.warning("Search cannot be made faster now (%s): it goes on without.", error)
+                self._index_said = str(error)
+        self._index_at = self._clock() + _INDEX_SECONDS
+        return 0
 
     async def _embed_some(self) -> int:
         if self._embedder is None or self._clock() < self._again:

@@ -29,7 +29,17 @@ _LARGER = {
 _META = re.compile(
     rb"""<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*["']?\s*([\w:.-]+)""", re.IGNORECASE
 )
+_USUAL_CHARACTERS = re.compile(
+    "[\t\n\r\x20-\x7e\u00a0-\u00ff\u2010-\u2027\u3000-\u30ff\u4e00-\u9fff\uff01-\uff9f]"
+)
+_USUAL = 0.9  # share of them in a text; read on the wrong side a third is left of Chinese, and less of Latin
+_WIDE_WITHIN = 65536  # bytes
 _META_WITHIN = 4096  # bytes; browsers look at 1,024
+
+# Wide ones are told by their bytes; the rest are ways to write text down, which no page is in.
+_NO_CHARSETS = ("utf-16", "utf-32", "utf-7", "unicode", "raw-unicode", "punycode", "idna", "undefined")
+
+_RARE = 100  # characters for each wrong one
 
 _BINARY = "not text: its bytes are binary data"
 
@@ -55,7 +65,9 @@ def stated_in(content: bytes) -> str | None:
 def _decoded(content: bytes, stated: Sequence[str | None]) -> str:
     marked = next((name for mark, name in _BYTE_ORDER_MARKS.items() if content.startswith(mark)), None)
     wide = _wide(content) if marked is None and b"\x00" in content else None
-    for encoding in (marked, wide, *map(_codec, stated), "utf-8"):
+    seven = "iso2022_jp" if b"\x1b$" in content and content.isascii() else None
+    named = [encoding for label in stated for encoding in _as_meant(_codec(label))]
+    for encoding in (marked, wide, *named, seven, "utf-8"):
         if encoding is None or (encoding == "utf-8" and b"\x00" in content):
             continue
         try:
@@ -64,24 +76,55 @@ def _decoded(content: bytes, stated: Sequence[str | None]) -> str:
             continue
     if b"\x00" in content:
         raise LoadError(_BINARY)
+    if (text := _hardly_damaged(content, "utf-8")) is not None:
+        return text
     guess = charset_normalizer.from_bytes(content, cp_isolation=_ENCODINGS).best()
-    if guess is None:
-        raise LoadError("not text, or in an unknown encoding: save it as UTF-8")
-    return str(guess)
+    if guess is not None:
+        return str(guess)
+    for encoding in named:
+        if (text := _hardly_damaged(content, encoding)) is not None:
+            return text
+    raise LoadError("not text, or in an unknown encoding: save it as UTF-8")
+
+
+def _as_meant(encoding: str | None) -> list[str]:
+    """EUC-JP is used with characters such as ① and ㈱ too, which only a later standard has."""
+    if encoding is None:
+        return []
+    return [encoding, "euc_jis_2004"] if encoding == "euc_jp" else [encoding]
+
+
+def _hardly_damaged(content: bytes, encoding: str) -> str | None:
+    """Text in which a byte here and there is wrong, as where somebody has cut a title in mid-character."""
+    text = content.decode(encoding, "replace")
+    wrong = text.count("\ufffd")
+    foreign = sum(1 for letter in text if letter > "\x7f") - wrong  # Latin text in another charset has none
+    return text if wrong * _RARE <= len(text) and wrong * 10 <= foreign else None
 
 
 def _codec(label: str | None) -> str | None:
     """Python's name for what a page calls its charset, None if there is none."""
     try:
         name = codecs.lookup((label or "").strip()).name
+        b" ".decode(name)  # Python has codecs of other things too, such as zlib
     except (LookupError, ValueError):
         return None
-    return _LARGER.get(name, name) if not name.startswith(("utf-16", "utf-32", "utf-7")) else None
+    return _LARGER.get(name, name) if not name.startswith(_NO_CHARSETS) else None
 
 
 def _wide(content: bytes) -> str | None:
-    """UTF-16 without a mark: line ends, digits and Latin letters have NUL bytes, all on the same side."""
-    even, odd = content[::2].count(0), content[1::2].count(0)
-    if len(content) % 2 or min(even, odd) > 0:
+    """UTF-16 without a mark: the side on which its characters are such as texts are made of."""
+    if len(content) % 2:
         return None
-    return "utf-16-le" if odd else "utf-16-be"
+    shares = {encoding: _usual(content, encoding) for encoding in ("utf-16-le", "utf-16-be")}
+    best = max(shares, key=lambda encoding: shares[encoding])
+    return best if shares[best] >= _USUAL else None
+
+
+def _usual(content: bytes, encoding: str) -> float:
+    """The share of characters that texts in the three languages are made of; 0 for what is no text."""
+    try:
+        text = content[:_WIDE_WITHIN].decode(encoding)
+    except UnicodeDecodeError as error:
+        text = content[: error.start].decode(encoding) if error.start >= _WIDE_WITHIN - 4 else ""
+    return len(_USUAL_CHARACTERS.findall(text)) / len(text) if text else 0.0

@@ -20,6 +20,9 @@ _AGENT = "Copydesk/0.1 (a bot that reads pages for the team that asked for them)
 _WANTED = "text/html, application/xhtml+xml, text/markdown, text/plain, application/pdf, */*;q=0.5"
 _MOST_REDIRECTS = 5
 _READ_AT_ONCE = 1 << 16
+_GZIP = b"\x1f\x8b"
+_MOST_PARTS = 1_000  # of a body in gzip, which may be several one behind the other (RFC 1952, section 2.2)
+_DAMAGED = "damaged on its way: try again later"
 
 # What can hold text. `application/octet-stream` says nothing: its name and bytes decide.
 _READ_TYPES = frozenset(
@@ -170,18 +173,26 @@ async def _read(url: URL, response: aiohttp.ClientResponse, limits: FetchLimits)
     if (response.content_length or 0) > limits.most_bytes:
         raise too_large
     unpack = _Unpacking(response.headers)
-    content = bytearray()
+    content, packed = bytearray(), 0
     async for piece in response.content.iter_chunked(_READ_AT_ONCE):
+        packed += len(piece)
         content += unpack.some(piece, limits.most_bytes + 1 - len(content))
-        if len(content) > limits.most_bytes:
+        if max(packed, len(content)) > limits.most_bytes:
             raise too_large
+    unpack.end()
     return Fetched(
         url=str(url),
         content=bytes(content),
         content_type=content_type.lower(),
         charset=response.charset,
-        validators=Validators(response.headers.get("ETag"), response.headers.get("Last-Modified")),
+        validators=Validators(_kept(response.headers, "ETag"), _kept(response.headers, "Last-Modified")),
     )
+
+
+def _kept(headers: Mapping[str, str], name: str) -> str | None:
+    """A header as it can be stored and sent back; not one in bytes of who knows what charset."""
+    value = headers.get(name)
+    return value if value is not None and value.isascii() else None
 
 
 class _Unpacking:
@@ -193,19 +204,40 @@ class _Unpacking:
             raise LoadError(f"packed as {self._encoding}, though that was not asked for")
         self._unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32)  # 32: gzip or zlib, as its first bytes say
         self._begun = False
+        self._parts = 1
 
     def some(self, piece: bytes, most: int) -> bytes:
+        """What comes out of a piece, up to `most` bytes. Raises LoadError."""
         if self._encoding in ("identity", ""):
             return piece[:most]
+        content = b""
+        while piece and len(content) < most:
+            if self._unpacker.eof:
+                if not piece.startswith(_GZIP[: len(piece)]):  # padding, as `gzip` takes it
+                    break
+                self._parts += 1
+                if self._parts > _MOST_PARTS:
+                    raise LoadError(_DAMAGED)
+                self._unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
+            content += self._unpacked(piece, most - len(content))
+            piece = self._unpacker.unused_data
+        return content
+
+    def end(self) -> None:
+        """Nothing more comes. Raises LoadError for half a page."""
+        if self._begun and not self._unpacker.eof:
+            raise LoadError(_DAMAGED)
+
+    def _unpacked(self, piece: bytes, most: int) -> bytes:
         try:
             return self._unpacker.decompress(piece, most)
         except zlib.error:
             if self._begun or self._encoding != "deflate":
-                raise LoadError("damaged on its way: try again later") from None
-            self._unpacker = zlib.decompressobj(-zlib.MAX_WBITS)  # some servers leave zlib's header out
-            return self._unpacker.decompress(piece, most)
+                raise LoadError(_DAMAGED) from None
         finally:
             self._begun = True
+        self._unpacker = zlib.decompressobj(-zlib.MAX_WBITS)  # some servers leave zlib's header out
+        return self._unpacked(piece, most)
 
 
 def _why_not(status: int) -> str:

@@ -72,7 +72,7 @@ async def write_all(
     gone: list[int] = []
     for (origin, cut), document in zip(ready, before, strict=True):
         loaded = cut.loaded
-        same = here.get(loaded.sha256) if document is None else None
+        same = here.get(loaded.sha256) if document is None or document.here == "moved" else None
         if same is not None:
             added.append(replace(same, written="unchanged", chunks=0))
             continue
@@ -118,6 +118,27 @@ async def delete_document(connection: Connection, document_id: int) -> None:
     chunks = await connection.fetch("select id from chunks where document_id = $1", document_id)
     await _delete_chunks(connection, [chunk["id"] for chunk in chunks])
     await connection.execute("delete from documents where id = $1", document_id)
+
+
+async def take_over(connection: Connection, newer_id: int, document_id: int) -> None:
+    """Give a document the text and chunks of a newer one of its origin, inside the caller's transaction."""
+    await lock_for_writing(connection)
+    old = await connection.fetch("select id from chunks where document_id = $1", document_id)
+    await _delete_chunks(connection, [chunk["id"] for chunk in old])
+    await connection.execute(
+        "update chunks set document_id = $2 where document_id = $1", newer_id, document_id
+    )
+    await connection.execute(
+        """
+        update documents d
+        set (path, url, kind, title, lang, published, sha256, size, index_version, text, updated_at)
+          = (select path, url, kind, title, lang, published, sha256, size, index_version, text, now()
+             from documents where id = $1)
+        where d.id = $2
+        """,
+        newer_id,
+        document_id,
+    )
 
 
 async def remove_gone(pool: Pool, folder: Path) -> int:

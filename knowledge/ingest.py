@@ -31,6 +31,7 @@ class _Batch:
 
     read: list[tuple[FoundFile, bytes | LoadError]] = field(default_factory=list)
     results: dict[FoundFile, Cut | LoadError] = field(default_factory=dict)  # none for what is known as it is
+    copies: list[tuple[FoundFile, str]] = field(default_factory=list)  # with their hashes
 
 
 async def ingest_files(pool: Pool, files: Sequence[FoundFile], tally: Tally) -> None:
@@ -41,26 +42,46 @@ async def ingest_files(pool: Pool, files: Sequence[FoundFile], tally: Tally) -> 
     """
     tally.expect(len(files))
     async with cutters(few=await asyncio.to_thread(_are_few, files)) as cut_alls:
-        idle: asyncio.Queue[CutAll] = asyncio.Queue()
-        for each in cut_alls:
-            idle.put_nowait(each)
-        batches = _batches(files)
-        under_way: deque[asyncio.Task[_Batch]] = deque()
-        try:
-            more = True
-            while more or under_way:
-                if more and len(under_way) <= len(cut_alls):
-                    batch = await asyncio.to_thread(next, batches, None)
-                    if batch is None:
-                        more = False
-                    else:
-                        under_way.append(asyncio.create_task(_cut(pool, batch, idle)))
+        copies = await _ingest(pool, files, tally, cut_alls)
+        # What a file was a copy of may have changed since: then the file is the only one that says so.
+        now = await known(pool, [(str(file.file), sha256) for file, sha256 in copies], None)
+        again = [
+            file
+            for (file, sha256), document in zip(copies, now, strict=True)
+            if document is None or not document.is_up_to_date(sha256)
+        ]
+        tally.again(len(again))
+        await _ingest(pool, again, tally, cut_alls)
+
+
+async def _ingest(
+    pool: Pool, files: Sequence[FoundFile], tally: Tally, cut_alls: Sequence[CutAll]
+) -> list[tuple[FoundFile, str]]:
+    """Returns the files that are copies of documents of other files, with their hashes."""
+    idle: asyncio.Queue[CutAll] = asyncio.Queue()
+    for each in cut_alls:
+        idle.put_nowait(each)
+    batches = _batches(files)
+    under_way: deque[asyncio.Task[_Batch]] = deque()
+    copies: list[tuple[FoundFile, str]] = []
+    try:
+        more = True
+        while more or under_way:
+            if more and len(under_way) <= len(cut_alls):
+                batch = await asyncio.to_thread(next, batches, None)
+                if batch is None:
+                    more = False
                 else:
-                    await _write(pool, await under_way.popleft(), tally)
-        finally:
-            for task in under_way:
-                task.cancel()
-            await asyncio.gather(*under_way, return_exceptions=True)
+                    under_way.append(asyncio.create_task(_cut(pool, batch, idle)))
+            else:
+                batch = await under_way.popleft()
+                await _write(pool, batch, tally)
+                copies += batch.copies
+    finally:
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+    return copies
 
 
 async def _cut(pool: Pool, batch: _Batch, idle: "asyncio.Queue[CutAll]") -> _Batch:
@@ -71,6 +92,11 @@ async def _cut(pool: Pool, batch: _Batch, idle: "asyncio.Queue[CutAll]") -> _Bat
     before = await known(
         pool, [(str(file.file), sha256) for (file, _), sha256 in zip(readable, hashes, strict=True)], None
     )
+    batch.copies = [
+        (file, sha256)
+        for (file, _), sha256, document in zip(readable, hashes, before, strict=True)
+        if document is not None and document.here == "copy"
+    ]
     wanted = [
         (file, NamedFile(file.file.name, content))
         for (file, content), sha256, document in zip(readable, hashes, before, strict=True)

@@ -58,6 +58,11 @@ class Tally:
         self.report.chunks += chunks
         self._tell(path, written)
 
+    def again(self, more: int) -> None:
+        """So many that were unchanged are looked at once more."""
+        self.report.unchanged -= more
+        self._done -= more
+
     def failed(self, path: str, reason: Exception) -> None:
         """One of them is not."""
         self.report.failed.append(FailedPath(path=path, reason=str(reason)))

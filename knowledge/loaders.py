@@ -51,8 +51,10 @@ _SUFFIX_OF = {  # of what a server names plainly; for other types the name in th
     "text/x-markdown": ".md",
 }
 _PAGE_BEGINS = re.compile(
-    r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
+    r"\s*+(?:<\?xml[^>]*>\s*+)?(?:<!--(?:(?!-->).)*+-->\s*+)*+<(?:!doctype\s+html|html|head|body)\b",
+    re.I | re.S,  # nothing is tried twice: a page can be nothing but comments
 )
+_ODD = re.compile("[\x00-\x1f\ud800-\udfff]")  # YAML can write them, PostgreSQL cannot keep them all
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 
 
@@ -149,12 +151,12 @@ def _load(path: PurePosixPath, content: bytes, *, charset: str | None, url: str 
         raise LoadError("empty: there is no text in it")
     return Loaded(
         kind=kind,
-        title=" ".join(str(about.get("title") or title or path.stem).split())[:_TITLE_LENGTH],
+        title=_ODD.sub("", " ".join((_stated(about, "title") or title or path.stem).split()))[:_TITLE_LENGTH],
         text=text,
         blocks=blocks,
         lang=_stated_language(about) or lang or language_of(text),
         url=next((str(about[key]) for key in ("url", "source") if _is_web_address(about.get(key))), url),
-        published=_as_date(about.get("date")) or published,
+        published=_as_date(_stated(about, "date")) or published,
         sha256=hashlib.sha256(content).hexdigest(),
         size=len(content),
     )
@@ -172,13 +174,22 @@ def _front_matter(text: str) -> tuple[dict[str, Any], str]:
     return (about, text[match.end() :]) if isinstance(about, dict) else ({}, text)
 
 
+def _stated(about: dict[str, Any], key: str) -> str:
+    """What front matter says, "" for what is no word: lists of lists of lists may stand for gigabytes."""
+    value = about.get(key)
+    return str(value) if isinstance(value, str | int | float | date) else ""
+
+
 def _stated_language(about: dict[str, Any]) -> Language | None:
-    stated = str(about.get("lang") or about.get("language") or "").lower()
+    stated = (_stated(about, "lang") or _stated(about, "language")).lower()
     return next((language for language in LANGUAGES if stated.split("-")[0].split("_")[0] == language), None)
 
 
 def _is_web_address(value: object) -> bool:
-    return isinstance(value, str) and re.fullmatch(r"https?://[^\s<>|]+", value) is not None
+    return (
+        isinstance(value, str)
+        and re.fullmatch(r"https?://[^\s<>|\x00-\x1f\ud800-\udfff]+", value) is not None
+    )
 
 
 def _as_date(value: object) -> date | None:

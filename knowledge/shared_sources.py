@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from knowledge.database import Pool
-from knowledge.index import delete_document, lock_for_writing
+from knowledge.index import delete_document, lock_for_writing, take_over
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +84,21 @@ class SharedSources:
             )
             if own is None or own["article_id"] is None:
                 return None if own is None else document_id
-            same: int | None = await connection.fetchval(
-                "select id from documents where article_id is null and (origin = $1 or sha256 = $2) limit 1",
+            there = await connection.fetchrow(
+                """
+                select id, sha256 = $2 as same from documents
+                where article_id is null and (origin = $1 or sha256 = $2)
+                order by origin = $1 desc limit 1
+                """,
                 own["origin"],
                 own["sha256"],
             )
-            if same is None:
+            if there is None:
                 await connection.execute("update documents set article_id = null where id = $1", document_id)
                 return document_id
+            same = int(there["id"])
+            if not there["same"]:  # the base has read this file before it was changed
+                await take_over(connection, document_id, same)
             await connection.execute(
                 """
                 insert into shared_sources (article_id, document_id, shared_at, read)

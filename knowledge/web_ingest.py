@@ -1,7 +1,8 @@
 """Ingest from the web: pages and documents, those that a sitemap names, and those on a list of addresses."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -12,7 +13,7 @@ from knowledge.fetch import FetchLimits, Gone, fetch_if_changed
 from knowledge.files import LoadError
 from knowledge.index import Origin, mark_seen, remove_pages, write
 from knowledge.ingest_report import Tally
-from knowledge.known import validators_of
+from knowledge.known import known, validators_of
 from knowledge.listing import MOST_PAGES, AddressList, read_list, read_sitemap
 from knowledge.loaders import read_bytes
 from knowledge.sources import BY_COMMAND_LINE
@@ -38,6 +39,7 @@ class _Lists:
     named: dict[str, set[str]] = field(default_factory=dict)  # list -> the addresses on it
     broken: set[str] = field(default_factory=set)  # those that could not be read whole
     gone: set[str] = field(default_factory=set)  # addresses whose server says that there is nothing (more)
+    unchanged: dict[_Page, str] = field(default_factory=dict)  # pages that were there already -> their hashes
 
 
 async def ingest_pages(
@@ -79,6 +81,16 @@ async def ingest_pages(
     if prune:
         unlisted = {name: urls for name, urls in lists.named.items() if urls and name not in lists.broken}
         tally.report.removed += await remove_pages(pool, gone=lists.gone, unlisted=unlisted)
+    # What a page was a copy of may have changed or left since: then the page is the only one that says so.
+    wanted = [(str(checked_url(page.url)), sha256) for page, sha256 in lists.unchanged.items()]
+    now = await known(pool, wanted, None)
+    again = [
+        page
+        for (page, sha256), document in zip(lists.unchanged.items(), now, strict=True)
+        if document is None or not document.is_up_to_date(sha256)
+    ]
+    tally.again(len(again))
+    await _side_by_side(again, take)
 
 
 async def _of_list(place: AddressList, tally: Tally, lists: _Lists) -> list[_Page]:
@@ -92,6 +104,8 @@ async def _of_list(place: AddressList, tally: Tally, lists: _Lists) -> list[_Pag
     tally.report.failed += failed
     listed_in = str(await asyncio.to_thread(place.path.resolve))
     lists.named[listed_in] = set(urls)
+    if failed:  # perhaps the address of a page that is here
+        lists.broken.add(listed_in)
     return [_Page(url, listed_in, may_list=False) for url in urls]
 
 
@@ -107,15 +121,17 @@ async def _take(pool: Pool, page: _Page, tally: Tally, lists: _Lists, limits: Fe
     if sitemap is not None:
         name = page.listed_in or url
         named = lists.named.setdefault(name, set())
-        named.update(sitemap.pages)
+        named.update(_identities(sitemap.pages))
         if len(named) > MOST_PAGES:
             raise LoadError(f"more than {MOST_PAGES} pages: name the sitemaps of its parts instead")
         if not sitemap.pages and not sitemap.sitemaps:
             raise LoadError("a sitemap that names no page of its own host")
+        if sitemap.sitemaps and page.listed_in:
+            raise LoadError("an index of sitemaps inside another one: give its address itself")
         tally.expect(-1)  # it is no document
         return [
             *(_Page(each, name, may_list=False) for each in sitemap.pages),
-            *(_Page(each, name) for each in sitemap.sitemaps if not page.listed_in),
+            *(_Page(each, name) for each in sitemap.sitemaps),
         ]
     ready = await cut_apart(fetched)
     origin = Origin(url, path=None, listed_in=page.listed_in, validators=fetched.validators)
@@ -123,8 +139,16 @@ async def _take(pool: Pool, page: _Page, tally: Tally, lists: _Lists, limits: Fe
         added = await write(connection, origin, ready, BY_COMMAND_LINE)
     if added.written == "unchanged":
         await mark_seen(pool, origin)
+        lists.unchanged[page] = ready.loaded.sha256
     tally.wrote(page.url, added.written, added.chunks)
     return []
+
+
+def _identities(urls: Sequence[str]) -> Iterator[str]:
+    """Addresses as documents are named by them; what is none is told when it is to be fetched."""
+    for url in urls:
+        with suppress(LoadError):
+            yield str(checked_url(url))
 
 
 async def _side_by_side(

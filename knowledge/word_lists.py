@@ -73,7 +73,7 @@ async def extend_lists(pool: Pool, *, segment: int = _SEGMENT) -> int:
     """Make the next segment, if there are `segment` chunks for one. Returns how many chunks it has.
 
     Lists of which many chunks are gone are thrown away first; until they are made again, search looks at each
-    chunk. One process at a time; for the others there is nothing to do.
+    chunk, and it never waits for this. One process at a time; for the others there is nothing to do.
     """
     async with pool.acquire() as connection, connection.transaction():
         if not await connection.fetchval("select pg_try_advisory_xact_lock($1)", _MAINTENANCE_LOCK):
@@ -89,7 +89,7 @@ async def extend_lists(pool: Pool, *, segment: int = _SEGMENT) -> int:
         assert state is not None
         last = state["last"]
         if state["there"] < state["listed"] * _WORN:
-            await connection.execute("truncate word_lists, word_segments")
+            await connection.execute("delete from word_segments")  # no truncate: search would wait for us
             last = 0
         # Whoever writes chunks holds a lock until the end: no smaller id than one that is seen comes later.
         ids = [

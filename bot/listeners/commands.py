@@ -111,7 +111,8 @@ def register(
                 shown(sources.of_base(spoken))
             case ListSources(int(article_id)):
                 await ack()
-                shown(sources.of_article(spoken, article_id, team_id=command["team_id"]))
+                team_id, user_id = command["team_id"], command["user_id"]
+                shown(sources.of_article(spoken, article_id, team_id=team_id, user_id=user_id))
             case ForgetSource(document_id):
                 await ack()
                 shown(sources.ask_to_forget(spoken, document_id, user_id=command["user_id"]))

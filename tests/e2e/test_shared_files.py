@@ -295,6 +295,30 @@ async def test_a_file_whose_bot_died_while_it_was_read_is_a_source_once(desk: De
     assert desk.ana.ephemerals == []
 
 
+async def test_a_file_whose_bot_died_after_the_thread_was_told_is_not_told_again(desk: Desk) -> None:
+    pool = desk.knowledge.pool
+    await pool.execute(
+        """
+        create table done as select * from arrivals with no data;
+        create function keep() returns trigger language plpgsql
+        as $$ begin insert into done select old.*; return old; end $$;
+        create trigger keep after delete on arrivals for each row execute function keep();
+        """
+    )
+    await desk.start(worker=False)
+    parent = await desk.request(TOPICS["zh"])
+    await share(desk, parent, "zh")
+    await desk.said(parent, NOTE["zh"])
+    await desk.until("select count(*) from arrivals", 0)
+    await pool.execute("update done set due_at = now()")
+    await pool.execute(
+        "insert into arrivals overriding system value select * from done where what->>'kind' = 'spoken'"
+    )
+    await desk.until("select count(*) from arrivals", 0)
+    assert await pool.fetchval("select count(*) from outbox where key like '%:note:file:%'") == 0
+    assert sum(NOTE["zh"] in plain_text(message) for message in desk.bots(parent)) == 1
+
+
 async def test_an_article_for_which_nothing_was_found_goes_on_with_a_shared_file(desk: Desk) -> None:
     await desk.start()
     parent = await desk.request("Feeding a sourdough starter")

@@ -93,6 +93,26 @@ async def test_an_articles_sources_are_those_it_cites_then_its_own(desk: Desk, l
     assert TITLES[language] not in plain_text(await asked(desk, SOURCES[language]))
 
 
+@each_language
+async def test_sources_of_an_article_in_direct_messages_are_there_for_its_requester_alone(
+    desk: Desk, language: Language
+) -> None:
+    await desk.start(worker=False)
+    await desk.request(TOPICS[language])
+    await add(desk, language, by=desk.bo.id, article_id=1)
+    assert TITLES[language] in plain_text(await asked(desk, f"{SOURCES[language]} 1"))
+    await desk.knowledge.pool.execute(
+        "update articles set channel_id = 'D0BO', requested_by = $1", desk.bo.id
+    )
+    hidden = plain_text(await asked(desk, f"{SOURCES[language]} 1"))
+    assert "#1" in hidden
+    assert TITLES[language] not in hidden
+    assert TOPICS[language] not in hidden
+    before = len(desk.bo.ephemerals)
+    await desk.bo.command(desk.channel, "/article", f"{SOURCES[language]} 1")
+    assert TITLES[language] in plain_text(await desk.next_whisper(desk.bo, before))
+
+
 async def test_an_article_that_is_not_there_and_one_without_sources_are_said_so(desk: Desk) -> None:
     await desk.start(worker=False)
     assert "no article #7" in plain_text(await asked(desk, "sources 7"))

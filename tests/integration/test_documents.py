@@ -216,3 +216,21 @@ async def test_a_newer_way_of_cutting_cuts_unchanged_documents_again(pool: Pool,
     await pool.execute("update documents set index_version = 0 where title = '盐'")
     assert await Documents(pool).ingest([folder]) == IngestReport(unchanged=2, updated=1, chunks=1)
     await assert_counts_are_exact(pool)
+
+
+@pytest.mark.parametrize("text", [ENGLISH, CHINESE, JAPANESE])
+async def test_offsets_follow_what_is_put_in_above(pool: Pool, tmp_path: Path, text: str) -> None:
+    below = "\n\n".join(f"## {number}\n\n{text.replace('#', '')}" * 12 for number in range(3))
+    (tmp_path / "a.md").write_text(f"# A\n\n{below}")
+    await Documents(pool).ingest([tmp_path])
+    kept = {row["id"] for row in await pool.fetch("select id from chunks")}
+    (tmp_path / "a.md").write_text(f"# A\n\n## New\n\n{'Put in above. ' * 80}\n\n{below}")
+    await Documents(pool).ingest([tmp_path])
+    rows = await pool.fetch(
+        """
+        select c.id, c.text, substr(d.text, c.start_offset + 1, c.end_offset - c.start_offset) as slice
+        from documents d join chunks c on c.document_id = d.id
+        """
+    )
+    assert kept & {row["id"] for row in rows}
+    assert all(row["text"] == row["slice"] for row in rows)

@@ -8,7 +8,10 @@ from numpy.typing import NDArray
 from pgvector import HalfVector
 
 from bench.large_base import Real, fill
+from knowledge.article import Mode
+from knowledge.articles import Articles
 from knowledge.backlog import Backlog
+from knowledge.changes import NewArticle
 from knowledge.database import Pool
 from knowledge.filters import Filters, Scope, scope_of
 from knowledge.language import LANGUAGES, Language
@@ -168,6 +171,47 @@ async def test_a_large_model_gets_an_index_for_each_language_and_search_takes_it
     assert "nearest_" not in await plan(large, means, scope_of(None, Filters(kinds=["text"])))
 
 
+async def test_behind_a_filter_the_nearest_of_what_it_leaves_are_found(large: Pool) -> None:
+    means, query = await means_of(large), some_vector(7)
+    near = await nearest(large, means, query, scope_of(None, None), most=20)
+    await large.execute(
+        """
+        update documents set collection = 'far'
+        where id not in (select document_id from chunks where id = any($1::int[]))
+        """,
+        [*near],
+    )
+    for built in (False, True):
+        assert (await index_vectors(large, above=100, few=50) is not None) or not built
+        far = await nearest(large, means, query, scope_of(None, Filters(collections=["far"])), most=5)
+        assert len(far) == 5 * len(LANGUAGES)
+        assert not far & near
+
+
+async def test_search_does_not_wait_while_lists_are_made_anew(large: Pool) -> None:
+    while await extend_lists(large, segment=128):
+        pass
+    await large.execute("delete from chunks where id % 2 = 0")
+    before = await found(large)
+    await large.execute(
+        """
+        create function dawdle() returns trigger language plpgsql
+        as $$ begin perform pg_sleep(20); return new; end $$;
+        create trigger dawdle before insert on word_segments for each row execute function dawdle();
+        """
+    )
+    making = asyncio.create_task(extend_lists(large, segment=128))
+    asleep = "select count(*) from pg_stat_activity where wait_event = 'PgSleep'"
+    async with asyncio.timeout(10):
+        for _ in range(1_000):
+            if await large.fetchval(asleep):
+                break
+            await asyncio.sleep(0.01)
+        assert await found(large) == before
+    making.cancel()
+    await asyncio.gather(making, return_exceptions=True)
+
+
 async def test_new_vectors_stand_in_the_index(large: Pool) -> None:
     while await index_vectors(large, above=100, few=50):
         pass
@@ -201,3 +245,34 @@ async def test_one_worker_builds_and_the_others_have_nothing_to_do(large: Pool) 
         *(index_vectors(large, above=100, few=400) for _ in range(2)),
     )
     assert sorted(each for each in done if isinstance(each, int)) in ([0, 0, 0, 500],)
+
+
+async def test_sources_of_articles_that_are_nearest_do_not_hide_the_base(pool: Pool) -> None:
+    """More of them than an index looks at in one go: it goes on until there are enough."""
+    await fill_with(pool, 2_400)
+    while await index_vectors(pool, above=100, few=50):
+        pass
+    new = NewArticle("Salts", "en", Mode.AUTO, "T1", "C1", "U1")
+    article = await Articles(pool).add(new, first_messages=lambda article: [])
+    means, query = await means_of(pool), some_vector(3)
+    near = await nearest(pool, means, query, scope_of(None, Filters(kinds=["text", "markdown"])), most=600)
+    await pool.execute("update documents set article_id = $1", article.id)
+    await pool.execute(
+        """
+        with of_base as (
+            insert into documents (origin, kind, title, lang, sha256, size, index_version, text)
+            values ('/base.txt', 'text', 'Base', 'en', '', 0, 1, '') returning id
+        )
+        update chunks set document_id = of_base.id, position = chunks.id from of_base
+        where chunks.id <> all($1::int[])
+        """,
+        [*near],
+    )
+    scope = scope_of(None, None)
+    async with pool.acquire() as connection, connection.transaction():
+        # So that an index is taken in a base as small as this.
+        await connection.execute("set local enable_seqscan = off; set local enable_sort = off")
+        rows = await connection.fetch(nearest_sql(means, scope), HalfVector(query), 20, *scope.arguments)
+    found = {row["chunk_id"] for row in rows}
+    assert (len(near), len(found)) == (1_800, 60)
+    assert not found & near

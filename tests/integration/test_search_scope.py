@@ -11,6 +11,8 @@ from knowledge.articles import Articles
 from knowledge.changes import NewArticle
 from knowledge.database import Pool
 from knowledge.documents import Documents
+from knowledge.embedding_models import bundled_embedder
+from knowledge.embeddings import embed_pending
 from knowledge.filters import Filters
 from knowledge.search import Passage, Search
 
@@ -91,6 +93,34 @@ async def test_an_article_sees_its_own_sources_and_nobody_else_does(base: Pool, 
     assert await search.around(chunk_id) == []
     assert await search.for_article(other.id).around(chunk_id) == []
     assert titles(await search.for_article(one.id).around(chunk_id)) == [own]
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+async def test_nobody_else_finds_an_articles_own_source_by_its_meaning(
+    pool: Pool, tmp_path: Path, narrow: bool
+) -> None:
+    """By vectors alone: question and answer have no word in common."""
+    embedder = bundled_embedder()
+    assert embedder is not None
+    document = "# Payroll\n\nSalaries are transferred to the employees' bank accounts on the 25th."
+    for name, text in {"own": document, **HANDBOOK}.items():
+        (tmp_path / f"{name}.md").write_text(text)
+    await Documents(pool).ingest([tmp_path])
+    while await embed_pending(pool, embedder):
+        pass
+    articles = Articles(pool)
+    one, other = [
+        await articles.add(
+            NewArticle("Pay", "zh", Mode.AUTO, f"T{number}", "C1", "U1"), first_messages=lambda article: []
+        )
+        for number in range(2)
+    ]
+    await pool.execute("update documents set article_id = $1 where title = 'Payroll'", one.id)
+    filters = Filters(kinds=["markdown"]) if narrow else None
+    search, query = Search(pool, embedder), "工资哪一天发到员工的银行账户？"
+    assert "Payroll" in titles(await search.for_article(one.id).search(query, filters=filters))
+    for without in (search, search.for_article(other.id)):
+        assert "Payroll" not in titles(await without.search(query, k=100, filters=filters))
 
 
 @pytest.mark.parametrize("lang", QUERIES)

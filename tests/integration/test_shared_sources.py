@@ -113,3 +113,25 @@ async def test_what_is_gone_goes_to_no_base_and_whoever_removed_it_is_known(shel
     assert (removed.title, removed.by) == ("Notes", "U2")
     assert await shelf.shared.to_base(document_id) is None
     assert await shelf.shared.unread(article_id) == []
+
+
+@each_language
+async def test_a_file_that_was_changed_since_the_base_read_it_is_the_bases_as_it_is_now(
+    shelf: Shelf, text: str
+) -> None:
+    learnt = await shelf.documents.add_file(
+        "notes.md",
+        b"# Notes\n\nTo be written.\n",
+        origin="slack://file/F1",
+        url=None,
+        provenance=Provenance(),
+    )
+    article_id = await shelf.article()
+    own = await shelf.share(article_id, text)
+    assert own != learnt.document_id
+    assert await shelf.shared.to_base(own) == learnt.document_id
+    assert await shelf.finds(text) == [learnt.document_id]
+    assert await shelf.finds("to be written") == []
+    assert [one.document_id for one in await shelf.shared.unread(article_id)] == [learnt.document_id]
+    chunks = await shelf.pool.fetchval("select count(*) from chunks")
+    assert await shelf.pool.fetchval("select chunks from terms where term = -1") == chunks

@@ -330,12 +330,14 @@ async def test_progress_that_cannot_be_stored_costs_the_leg_nothing(
     async def not_shown() -> bool:
         return "progress is not shown" in caplog.text
 
-    async def without_outbox() -> None:
+    async def break_outbox() -> None:  # before there is anything to show that has not been shown yet
         await filled.execute("alter table outbox rename to elsewhere")
+
+    async def mend_outbox() -> None:
         await until(not_shown)
         await filled.execute("alter table elsewhere rename to outbox")
 
-    researcher = Researcher(searches(topic), without_outbox, searches("MD5"), quote=quote)
+    researcher = Researcher(break_outbox, searches(topic), mend_outbox, searches("MD5"), quote=quote)
     after = await leg.work(topic, language, researcher)
     assert after.status is Status.OUTLINING
     assert after.research is not None

@@ -80,3 +80,11 @@ def test_an_address_loses_what_does_not_name_the_page(given: str, kept: str) -> 
 def test_an_address_is_told_from_a_path() -> None:
     assert all(map(is_web_address, ("https://a.example", "HTTP://a.example", "ftp://a.example", " http://x")))
     assert not any(map(is_web_address, ("notes.md", "/srv/docs", "./https/x", "C:\\notes", "文档/a.md")))
+
+
+@pytest.mark.parametrize(
+    "url", ["http://][@", "http://][@盐", "http://[:a]", "https://[.9::1]/ソルト", "http://["]
+)
+def test_brackets_in_a_wrong_order_are_no_address(url: str) -> None:
+    with pytest.raises(AddressError, match="no web address"):
+        checked_url(url)

@@ -1,6 +1,8 @@
 """Word files to text, and those that are made to do harm."""
 
+import io
 import struct
+import zipfile
 from datetime import date
 
 import pytest
@@ -52,6 +54,15 @@ def lying(content: bytes, name: str, size: int) -> bytes:
     return content
 
 
+def renamed(content: bytes) -> bytes:
+    """The Word file with a picture's name for its text."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    text = parts.pop("word/document.xml")
+    kept = {name: part.replace(b"word/document.xml", b"word/document.png") for name, part in parts.items()}
+    return packed({**kept, "word/document.png": text})
+
+
 BOMB = word_file(paragraph("x" * 300_000_000))
 ENTITIES = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>'
 
@@ -60,6 +71,8 @@ ENTITIES = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&
     ("name", "content", "reason"),
     [
         ("bomb.docx", BOMB, "zip bomb"),
+        ("dense.docx", word_file(paragraph("密" * 1_000_000)), "zip bomb"),
+        ("renamed.docx", renamed(word_file(paragraph("x" * 21_000_000))), "damaged"),
         ("lying.docx", lying(BOMB, "word/document.xml", 1000), "damaged"),
         ("many.docx", word_file(paragraph("文"), extra={f"{n}.xml": b"" for n in range(10_001)}), "zip bomb"),
         ("entities.docx", word_file(paragraph("&b;"), head=ENTITIES), "entities"),

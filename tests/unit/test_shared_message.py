@@ -122,3 +122,22 @@ def test_any_text_with_words_makes_a_document(text: str) -> None:
         loaded = load("message.md", as_document(read, by="Bo", names={}))
         assert loaded.title
         assert "\x00" not in loaded.text
+
+
+@pytest.mark.parametrize("words", ["Salts are unique.", "盐是唯一的。", "ソルトは異なる。"])
+def test_what_is_passed_on_without_a_word_is_its_authors(words: str) -> None:
+    """Slack's "Share message": the words of the other message stand in an attachment."""
+    passed_on = {"is_share": True, "is_msg_unfurl": True, "author_id": "U2", "text": words}
+    read = read_message(message(attachments=[passed_on]), channel_id="C1", bot_user_id=BOT)
+    assert (read.author, read.text, read.is_own) == ("U2", words, False)
+    own = read_message(
+        message(attachments=[{**passed_on, "author_id": BOT}]), channel_id="C1", bot_user_id=BOT
+    )
+    assert own.is_own
+
+
+@pytest.mark.parametrize("text", ["&lt;#1|--&gt;", "&lt;mailto:盐|…&gt;"])
+def test_what_looks_like_slacks_own_marks_is_a_document_too(text: str) -> None:
+    assert has_words(text)
+    read = read_message(message(text), channel_id="C1", bot_user_id=BOT)
+    assert load("message.md", as_document(read, by="Ana", names={})).text
