@@ -4,6 +4,7 @@ import re
 import threading
 import unicodedata
 from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import pairwise
@@ -22,11 +23,15 @@ _CJK = (
     r"\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _LETTER = rf"[^\W_{_CJK}]"
+_SHARP = r"\b[A-Za-z](?:\+\+|#)"  # C++, C#, F#
 _PIECES = re.compile(
     rf"(?P<cjk>[{_CJK}]+)"
-    r"|(?P<sharp>\b[A-Za-z](?:\+\+|#))"  # C++, C#, F#
+    rf"|(?P<sharp>{_SHARP})"
     rf"|(?P<word>{_LETTER}+(?:[-._/@]+{_LETTER}+)*)"
 )
+_A_SHARP = re.compile(_SHARP)
+# The same for text in ASCII without a sharp, in a third of the time.
+_ASCII_WORDS = re.compile(r"[A-Za-z0-9]+(?:[-._/@]+[A-Za-z0-9]+)*")
 _SEPARATORS = re.compile(r"[-._/@]+")
 _SEPARATORS_WITHIN_A_WORD = re.compile(r"[-_]")
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -79,7 +84,12 @@ def tokens(text: str) -> list[str]:
 def term_counts(text: str) -> Counter[int]:
     """How often `tokens` gives each term, by the terms' ids; several times as fast, for a whole base."""
     found: list[str] = []
-    for cjk, sharp, word in _PIECES.findall(_plain(text)):
+    plain = _plain(text)
+    if plain.isascii() and not (("#" in plain or "++" in plain) and _A_SHARP.search(plain)):
+        for word in _ASCII_WORDS.findall(plain):
+            found += _word_terms(word)
+        return _counted(found)
+    for cjk, sharp, word in _PIECES.findall(plain):
         if word:
             found += _word_terms(word)
         elif cjk:
@@ -87,6 +97,10 @@ def term_counts(text: str) -> Counter[int]:
             found += map(add, cjk, cjk[1:])
         else:
             found.append(sharp.lower())
+    return _counted(found)
+
+
+def _counted(found: Sequence[str]) -> Counter[int]:
     counts = Counter(found)
     ids = Counter(dict(zip(map(term_id, counts), counts.values(), strict=True)))
     return ids if len(ids) == len(counts) else Counter(map(term_id, found))  # two terms may have one id
@@ -111,6 +125,8 @@ def term_id(token: str) -> int:
 
 def _plain(text: str) -> str:
     """NFKC with one apostrophe and no commas in numbers."""
+    if text.isascii():
+        return _THOUSANDS.sub("", text)
     for other, usual in _USUAL_PUNCTUATION.items():
         text = text.replace(other, usual)
     # With its punctuation replaced Chinese and Japanese mostly is normal, and to see that is quicker.

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from knowledge.blocks import Block, code_blocks, markdown_blocks, prose_blocks, read_markdown
 from knowledge.chunks import LIMIT, TARGET, Chunk, cut_into_chunks, size_of
@@ -30,6 +31,34 @@ def test_headings_stand_above_their_chunks_and_not_in_them() -> None:
         ("Guide > 盐 > 手順", "ja"),
     ]
     assert [chunk.text[:4] for chunk in chunks] == ["A sa", "每个账户", "パスワー"]
+
+
+TABLES = [
+    "| a | b |",
+    "|---|---|",
+    "| 表 | `値|x` |",
+    "  |:-:|--|",
+    "",
+    "- item",
+    "    code",
+    "> quote",
+    "# h",
+    "```",
+]
+
+
+@given(
+    st.lists(
+        st.sampled_from([*TABLES, "text | pipe", "> |---|---|", "2) c", "***", "<div>", "--|--"]), max_size=12
+    )
+)
+def test_a_table_is_one_block_from_its_first_row_to_its_last(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    parsed = MarkdownIt("commonmark").enable("table").disable("reference").parse(text)
+    tables = [token.map for token in parsed if token.type == "table_open" and token.level == 0 and token.map]
+    wholes = ["\n".join(lines[first:after]).strip() for first, after in tables]
+    found = [text[block.start : block.end] for block in markdown_blocks(text) if block.cut == "lines"]
+    assert [block for block in found if block in wholes] == wholes
 
 
 def test_another_title_than_the_first_heading_stands_in_front() -> None:

@@ -1,12 +1,14 @@
 """Terms of word search: what finds what, in three languages."""
 
+from collections import Counter
+
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from knowledge.language import language_of, language_of_part
 from knowledge.sentences import sentences
-from knowledge.tokens import STOP_WORDS, TERM_SPACE, says_something, term_id, tokens
+from knowledge.tokens import STOP_WORDS, TERM_SPACE, says_something, term_counts, term_id, tokens
 
 
 @pytest.mark.parametrize(
@@ -102,6 +104,17 @@ def test_any_text_has_terms_that_can_be_stored(text: str) -> None:
         assert len(token) <= 64
         assert 0 <= term_id(token) < TERM_SPACE
     says_something(text)
+
+
+@given(
+    st.text(max_size=200)
+    | st.text(st.sampled_from("aC1_-./@#+ ,'密码パ０é"), max_size=40)
+    | st.text(st.sampled_from("aC1_-./@#+ ,'"), max_size=40)
+)
+@example("C# and C++, _C# and a_C++: F#-1,000.5")
+@example("密码学 C++ 与 パスワード v1.2")
+def test_a_chunk_is_found_by_the_terms_that_a_query_has(text: str) -> None:
+    assert term_counts(text) == Counter(map(term_id, tokens(text)))
 
 
 def test_term_ids_are_the_same_in_every_release() -> None:
