@@ -52,11 +52,12 @@ check: setup-dev ## format, lint, types, and which package may import which
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: setup-dev ## calls, tokens, time, acks, kinds of models, ingest, requests that leave, written into docs/ (11 minutes)
+bench: setup-dev ## calls, tokens, time, acks, kinds of models, ingest, a fresh start, requests that leave, written into docs/ (14 minutes)
 	@$(BIN)/python -m bench.first_draft --write
 	@$(BIN)/python -m bench.acks --write
 	@$(BIN)/python -m bench.models --write
 	@$(BIN)/python -m bench.ingest --write
+	@$(BIN)/python -m bench.fresh_start --write
 	@$(BIN)/python -m bench.egress --write
 
 format: setup-dev ## put imports and layout in order

@@ -23,7 +23,7 @@ from knowledge.embedded import EmbeddedPostgres
 from tests.chaos.process import new_folder
 
 ROOT = Path(__file__).parent.parent
-COPIES = 40
+COPIES = 100
 ROUNDS = 5
 TARGET = 2_000  # chunks a second
 
