@@ -250,7 +250,11 @@ class Arrivals:
                     await self._respond(respond_to, answer.text, blocks)
             case CancelTyped():
                 answer = await self._workflow.cancel_by_command(
-                    what.article_id, user_id=what.user_id, team_id=what.team_id, claim=what.key
+                    what.article_id,
+                    language=what.language,
+                    user_id=what.user_id,
+                    team_id=what.team_id,
+                    claim=what.key,
                 )
                 await self._respond(what.respond_to, answer.text)
             case Learn():

@@ -68,13 +68,9 @@ class Sources:
         return list_of_sources(language, say(language, "sources_of_base"), listed, more=more)
 
     async def of_article(self, language: Language, article_id: int, *, team_id: str, user_id: str) -> Shown:
-        """Those that an article cites, then those of its research, then its own.
-
-        One made in direct messages is there for who asked for it, as in the digest (decision 11).
-        """
+        """Those that an article cites, then those of its research, then its own."""
         article = await self._articles.get(article_id)
-        alone = article is not None and article.channel_id.startswith("D") and article.requested_by != user_id
-        if article is None or article.team_id != team_id or alone:
+        if article is None or article.team_id != team_id or not article.is_open_to(user_id):
             return say(language, "unknown_article", id=article_id), []
         marks = _marks(article)
         own = await self._documents.sources_of_article(article_id)

@@ -121,7 +121,9 @@ class Workflow:
         if (await self._documents.count()).chunks == 0:
             return Answer(say(language, "knowledge_empty"))
         if not requested.anyway:
-            same = await self._articles.on_topic(requested.topic, team_id=requested.team_id)
+            same = await self._articles.on_topic(
+                requested.topic, team_id=requested.team_id, user_id=requested.user_id
+            )
             if same is not None:
                 text = say(
                     language,
@@ -207,11 +209,13 @@ class Workflow:
                 log.info("article %s: the same event came twice: %s", article_id, key)
                 return
 
-    async def cancel_by_command(self, article_id: int, *, user_id: str, team_id: str, claim: str) -> Answer:
+    async def cancel_by_command(
+        self, article_id: int, *, language: Language, user_id: str, team_id: str, claim: str
+    ) -> Answer:
         """`/article cancel ID`, answered where it was typed: the thread may be in another channel."""
         article = await self._articles.get(article_id)
-        if article is None or article.team_id != team_id:
-            return Answer(say("en", "unknown_article", id=article_id))
+        if article is None or article.team_id != team_id or not article.is_open_to(user_id):
+            return Answer(say(language, "unknown_article", id=article_id))
         word, seen = Word(Action.CANCEL, "", None), Seen(None, 0)
         reply = may(word.action, await self._person(user_id), article, self._approvers)
         if reply is None and isinstance(outcome := decide(article, word, seen), Reply):

@@ -149,6 +149,10 @@ class Article:
     updated_at: datetime
     decisions: tuple[Decision, ...] = field(default=())
 
+    def is_open_to(self, user_id: str) -> bool:
+        """What is made in direct messages is there for who asked for it alone (decision 11)."""
+        return not self.channel_id.startswith("D") or self.requested_by == user_id
+
     @property
     def waiting(self) -> tuple[Decision, ...]:
         """Requests kept until the next gate, oldest first."""

@@ -76,33 +76,41 @@ class Articles:
             return None if article_id is None else await _read(connection, article_id)
 
     async def newest(
-        self, *, limit: int | None = None, team_id: str | None = None, in_work: bool = False
+        self,
+        *,
+        limit: int | None = None,
+        team_id: str | None = None,
+        user_id: str | None = None,
+        in_work: bool = False,
     ) -> list[Article]:
-        """Newest first, without their decisions; `in_work` leaves out what is published or cancelled."""
+        """Newest first, without their decisions; `in_work` leaves out what is published or cancelled.
+
+        With `user_id`, those that are open to this person.
+        """
         rows = await self._pool.fetch(
             """
             select * from articles
             where ($2::text is null or team_id = $2)
               and (not $3 or status not in ('published', 'cancelled'))
+              and ($4::text is null or channel_id not like 'D%' or requested_by = $4)
             order by id desc limit $1
             """,
-            limit,
-            team_id,
-            in_work,
+            *(limit, team_id, in_work, user_id),
         )
         return [article_of(row, ()) for row in rows]
 
-    async def on_topic(self, topic: str, *, team_id: str) -> Article | None:
-        """The newest article on the same words (case and white space apart) that was not cancelled."""
+    async def on_topic(self, topic: str, *, team_id: str, user_id: str) -> Article | None:
+        """The newest article on the same words (case and white space apart) that was not cancelled, of those
+        that are open to this person.
+        """
         article_id = await self._pool.fetchval(
             r"""
             select id from articles
-            where team_id = $2 and status <> 'cancelled'
+            where team_id = $2 and status <> 'cancelled' and (channel_id not like 'D%' or requested_by = $3)
               and lower(regexp_replace(topic, '\s+', ' ', 'g')) = lower(regexp_replace($1, '\s+', ' ', 'g'))
             order by id desc limit 1
             """,
-            topic,
-            team_id,
+            *(topic, team_id, user_id),
         )
         return None if article_id is None else await self.get(article_id)
 

@@ -28,7 +28,7 @@ from bot.learning import Learn
 from bot.sources import Shown, Sources
 from bot.texts import say
 from bot.workflow import Requested
-from knowledge.article import Mode
+from knowledge.article import Article, Mode
 from knowledge.articles import Articles
 from knowledge.language import Language
 
@@ -80,9 +80,9 @@ def register(
             case ListArticles() | ShowStatus() as which:
                 await ack()
                 in_work = isinstance(which, ShowStatus)
-                background.start(
-                    _list(articles, spoken, command["team_id"], respond, in_work=in_work), on_fault=fault
-                )
+                team_id, user_id = command["team_id"], command["user_id"]
+                newest = articles.newest(limit=LISTED, team_id=team_id, user_id=user_id, in_work=in_work)
+                background.start(_list(newest, spoken, respond), on_fault=fault)
             case CancelArticle(article_id):
                 await written_down(
                     CancelTyped(
@@ -131,9 +131,5 @@ def register(
                 await written_down(Commission(requested, command["response_url"]))
 
 
-async def _list(
-    articles: Articles, language: Language, team_id: str, respond: AsyncRespond, *, in_work: bool
-) -> None:
-    """`list` = the newest of all; `status` = those that are worked on, wait or have failed."""
-    newest = await articles.newest(limit=LISTED, team_id=team_id, in_work=in_work)
-    await respond(text=list_text(language, newest), response_type="ephemeral")
+async def _list(newest: Awaitable[list[Article]], language: Language, respond: AsyncRespond) -> None:
+    await respond(text=list_text(language, await newest), response_type="ephemeral")

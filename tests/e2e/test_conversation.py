@@ -2,9 +2,12 @@
 
 import asyncio
 
+import pytest
+
 from bot.local_slack.plain_text import plain_text
 from bot.local_slack.workspace import Message
 from knowledge.article import Article, Status
+from knowledge.language import Language
 from tests.e2e.desk import PATIENCE, TOPICS, Desk
 
 TOPIC = TOPICS["en"]
@@ -268,6 +271,33 @@ async def test_list_and_status_show_articles_with_links(desk: Desk) -> None:
         assert parent.ts.replace(".", "") in text
     answer = await desk.bo.command(desk.channel, "/article", "help")
     assert "/article TOPIC" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("language", "in_list", "in_status", "cancel", "unknown", "none"),
+    [
+        ("en", "list", "status", "cancel", "There is no article #1", "There is no article to show"),
+        ("zh", "列表", "状态", "取消", "没有文章 #1", "没有可显示的文章"),
+        ("ja", "一覧", "状態", "キャンセル", "記事 #1 はありません", "表示する記事はありません"),
+    ],
+)
+async def test_an_article_in_direct_messages_is_there_for_its_requester_alone(
+    desk: Desk, language: Language, in_list: str, in_status: str, cancel: str, unknown: str, none: str
+) -> None:
+    topic = TOPICS[language]
+    await desk.start(worker=False)
+    await desk.request(topic)
+    await desk.knowledge.pool.execute("update articles set channel_id = 'D0ANA'")
+    for number, which in enumerate((in_list, in_status)):
+        await desk.bo.command(desk.channel, "/article", which)
+        assert none in plain_text(await desk.next_whisper(desk.bo, number))
+        await desk.ana.command(desk.channel, "/article", which)
+        assert topic in plain_text(await desk.next_whisper(desk.ana, number))
+    await desk.bo.command(desk.channel, "/article", f"{cancel} 1")
+    assert unknown in plain_text(await desk.next_whisper(desk.bo, 2))
+    assert topic in plain_text(await desk.request(topic, by=desk.bo))  # and is not told that there is one
+    hidden, own = sorted(await desk.knowledge.articles.newest(), key=lambda article: article.id)
+    assert (hidden.status, own.requested_by) == (Status.RESEARCHING, desk.bo.id)
 
 
 async def test_a_word_that_slack_keeps_from_being_checked_is_carried_out_a_little_later(desk: Desk) -> None:
