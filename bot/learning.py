@@ -1,6 +1,7 @@
 """What people give the bot to read, for the knowledge base or for one article."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -99,6 +100,12 @@ class Learning:
                 await self._articles.tell(article, told, claims=(claim,))
             except AlreadyHeard:
                 continue
+        if (left := len(files) - MOST_AT_ONCE) > 0:
+            counts: dict[str, str | int] = {"count": left, "limit": MOST_AT_ONCE}
+            key = f"files:{said.ts}"
+            note = announcements.note(article, key, "sources_left", counts, to=said.user_id)
+            with suppress(AlreadyHeard):
+                await self._articles.tell(article, note, claims=(f"files:{said.channel_id}:{said.ts}",))
 
     async def _shared_in(self, article: Article, said: Said, file: SharedFile, person: Person) -> Outgoing:
         """Make a source of one file; what is to be told of it, in the thread or to its author alone."""

@@ -1,5 +1,6 @@
 """The sources of the knowledge base and of articles: listed, put into the base, removed."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -91,8 +92,8 @@ class Sources:
     async def ask_to_forget(self, language: Language, document_id: int, *, user_id: str) -> Shown:
         """`/article forget ID`: the question, or why there is none."""
         source = await self._documents.of(document_id)
-        if source is None:
-            return await self._gone(language, document_id), []
+        if source is None or await self._is_hidden([source.article_id], user_id):
+            return await self._gone(language, document_id, user_id), []
         if (refusal := await self._why_not_forget(source, user_id)) is not None:
             return say(language, refusal), []
         return forget_question(language, source)
@@ -100,8 +101,8 @@ class Sources:
     async def carry_out(self, asked: OfSource) -> str:
         """What a button asks for; the answer to who pressed it, as mrkdwn."""
         source = await self._documents.of(asked.document_id)
-        if source is None:
-            return await self._gone(asked.language, asked.document_id)
+        if source is None or await self._is_hidden([source.article_id], asked.user_id):
+            return await self._gone(asked.language, asked.document_id, asked.user_id)
         if asked.wish == "to_base":
             return await self._to_base(asked, source)
         return await self._forget(asked, source)
@@ -111,7 +112,7 @@ class Sources:
         if not person.full_member:
             return say(asked.language, "guest_adds_nothing")
         if await self._shared.to_base(asked.document_id) is None:
-            return await self._gone(asked.language, asked.document_id)
+            return await self._gone(asked.language, asked.document_id, asked.user_id)
         await self._tell_threads(asked.document_id, state="base", by=asked.user_id)
         return say(asked.language, "source_to_base", **titled(source.title, source.url))
 
@@ -121,7 +122,12 @@ class Sources:
         where = self._slack.where(asked.channel_id)
         await self._documents.remove(asked.document_id, by=asked.user_id, from_where=where)
         await self._tell_threads(asked.document_id, state="removed", by=asked.user_id)
-        return await self._gone(asked.language, asked.document_id)
+        return await self._gone(asked.language, asked.document_id, asked.user_id)
+
+    async def _is_hidden(self, article_ids: Iterable[int | None], user_id: str) -> bool:
+        """Whether articles that this person does not see are the only ones it is of; None is the base."""
+        of = [None if each is None else await self._articles.get(each) for each in article_ids]
+        return bool(of) and all(article is not None and not article.is_open_to(user_id) for article in of)
 
     async def _why_not_forget(self, source: Source, user_id: str) -> str | None:
         """The text key of why somebody may not remove a source: who may cancel, or has added it, may."""
@@ -138,10 +144,11 @@ class Sources:
                 now = note.model_copy(update={"state": state, "by": by})
                 await self._articles.tell(article, announcements.source(now))
 
-    async def _gone(self, language: Language, document_id: int) -> str:
+    async def _gone(self, language: Language, document_id: int, user_id: str) -> str:
         """Who removed it, however often that is asked; or that there never was one."""
         removed = await self._shared.removed(document_id)
-        if removed is None:
+        told_in = [article_id for article_id, _ in await self._shared.notes(document_id)]
+        if removed is None or (removed.by != user_id and await self._is_hidden(told_in, user_id)):
             return say(language, "unknown_source", id=document_id)
         told: dict[str, str | int] = {
             "id": document_id,

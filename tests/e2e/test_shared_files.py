@@ -220,6 +220,21 @@ async def test_several_files_are_told_one_by_one_and_bad_ones_to_their_author_al
     assert len(await desk.knowledge.documents.sources_of_article(1)) == 1
 
 
+@pytest.mark.parametrize(
+    ("language", "left"), [("en", "2 more links and files"), ("zh", "另有 2 个"), ("ja", "2 件の")]
+)
+async def test_of_very_many_files_those_that_are_left_are_said_to_their_author_alone(
+    desk: Desk, language: Language, left: str
+) -> None:
+    await desk.start(worker=False)
+    parent = await desk.request(TOPICS[language])
+    name, content = file(language)
+    files: dict[str, bytes | str] = {f"{number}-{name}": content + b"%d" % number for number in range(12)}
+    await desk.ana.share_files(desk.channel, files, thread_ts=parent.ts)
+    await desk.told(desk.ana, left)
+    assert len(await desk.knowledge.documents.sources_of_article(1)) == 10
+
+
 async def test_a_guests_file_and_one_for_a_cancelled_article_are_not_read(desk: Desk) -> None:
     guest = desk.slack.add_person("Gus", is_ultra_restricted=True)
     desk.slack.invite(desk.channel, guest)

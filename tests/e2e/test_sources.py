@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from bot.local_slack.people import Person
 from bot.local_slack.plain_text import plain_text
 from bot.local_slack.workspace import Message
 from knowledge.language import Language
@@ -24,6 +25,7 @@ TEXTS = {
     "ja": "ペッパーはサーバーだけが持つ鍵で、流出した表からは分からない。",
 }
 REMOVED = {"en": "is removed by", "zh": "移除，不会再", "ja": "さんが削除しました"}
+UNKNOWN = {"en": "There is no source #{}", "zh": "没有来源 #{}", "ja": "資料 #{} はありません"}
 YES = {"en": "Remove", "zh": "移除", "ja": "削除"}
 NO = {"en": "Keep it", "zh": "保留", "ja": "残す"}
 each_language = pytest.mark.parametrize("language", SOURCES)
@@ -111,6 +113,34 @@ async def test_sources_of_an_article_in_direct_messages_are_there_for_its_reques
     before = len(desk.bo.ephemerals)
     await desk.bo.command(desk.channel, "/article", f"{SOURCES[language]} 1")
     assert TITLES[language] in plain_text(await desk.next_whisper(desk.bo, before))
+
+
+@each_language
+async def test_a_source_of_an_article_in_direct_messages_keeps_its_title_from_others_also_once_removed(
+    desk: Desk, language: Language
+) -> None:
+    async def asks(person: Person, document_id: int) -> Message:
+        before = len(person.ephemerals)
+        await person.command(desk.channel, "/article", f"{FORGET[language]} {document_id}")
+        return await desk.next_whisper(person, before)
+
+    await desk.start(worker=False)
+    parent = await desk.request(TOPICS[language])
+    content = f"# {TITLES[language]}\n\n{TEXTS[language]}\n".encode()
+    await desk.ana.share_file(desk.channel, "a.md", content, thread_ts=parent.ts)
+    await desk.said(parent, TITLES[language])
+    [source] = await desk.knowledge.documents.sources_of_article(1)
+    assert TITLES[language] in plain_text(await asks(desk.bo, source.document_id))
+    await desk.knowledge.pool.execute("update articles set channel_id = 'D0ANA'")
+    unknown = UNKNOWN[language].format(source.document_id)
+    assert unknown in plain_text(await asks(desk.bo, source.document_id))
+    await desk.bo.click(desk.bo.ephemerals[0], YES[language], stale=True)
+    assert unknown in plain_text(await desk.next_whisper(desk.bo, 2))
+    question = await asks(desk.ana, source.document_id)
+    await desk.ana.click(question, YES[language])
+    await desk.told(desk.ana, REMOVED[language])
+    assert unknown in plain_text(await asks(desk.bo, source.document_id))
+    assert REMOVED[language] in plain_text(await asks(desk.ana, source.document_id))
 
 
 async def test_an_article_that_is_not_there_and_one_without_sources_are_said_so(desk: Desk) -> None:
