@@ -22,20 +22,19 @@ _LENGTH = struct.Struct(">Q")
 _MOST = 4  # processes; the database has to keep up
 # A page takes milliseconds and the largest PDF a minute; what takes longer was made to.
 _SECONDS = 180.0
+_QUICK_BYTES = 100_000  # no page of this size takes long; one of a megabyte can be made to take an hour
 
 CutAll = Callable[[Sequence["NamedFile | Fetched"]], Awaitable[list[Cut | LoadError]]]
 """Makes each ready, or says why it cannot be."""
 
 _DIED = "its reading fails: it is damaged, or needs too much memory; open it and save it again"
-_TOO_SLOW = f"its reading takes longer than {_SECONDS:.0f} s: split it"
 
 
 async def cut_apart(given: "NamedFile | Fetched") -> Cut:
-    """Made ready without holding up the event loop, in a process of its own where a parser in C reads it.
-
-    Raises LoadError.
+    """Made ready without holding up the event loop, in a process of its own where a parser in C reads it or
+    where it is large: that can be ended. Raises LoadError.
     """
-    if given.content.startswith((b"%PDF", b"PK")):
+    if given.content.startswith((b"%PDF", b"PK")) or len(given.content) > _QUICK_BYTES:
         one = Cutter()
         try:
             [result] = await one.cut_all([given])
@@ -81,7 +80,8 @@ class Cutter:
         except (OSError, EOFError, asyncio.IncompleteReadError, TimeoutError) as error:
             await self.stop()
             if len(batch) == 1:
-                return [LoadError(_TOO_SLOW if isinstance(error, TimeoutError) else _DIED)]
+                too_slow = f"its reading takes longer than {_SECONDS:.0f} s: split it"
+                return [LoadError(too_slow if isinstance(error, TimeoutError) else _DIED)]
             return [result for each in batch for result in await self.cut_all([each])]
 
     async def stop(self) -> None:

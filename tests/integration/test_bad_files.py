@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from knowledge import cutters
 from knowledge.bm25 import EVERY_CHUNK
 from knowledge.cutters import Cutter, cut_apart
 from knowledge.cutting import NamedFile
@@ -101,6 +102,16 @@ async def test_a_pdf_is_read_in_a_process_of_its_own() -> None:
     assert (await cut_apart(NamedFile("a.pdf", pdf(["密码要加盐之后再计算哈希。"])))).loaded.kind == "pdf"
     with pytest.raises(LoadError, match="password"):
         await cut_apart(NamedFile("b.pdf", LOCKED))
+
+
+@pytest.mark.parametrize("words", ["salt", "盐", "ソルト"])
+async def test_a_page_that_was_made_to_take_hours_is_given_up(
+    words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cutters, "_SECONDS", 3.0)
+    page = f"<!doctype html><table><tr>{f'<td>{words}' * 300_000}".encode()
+    with pytest.raises(LoadError, match="longer than 3 s"):
+        await cut_apart(NamedFile("page.html", page))
 
 
 async def test_a_kill_in_the_middle_leaves_no_half_document(pool: Pool, dsn: str, tmp_path: Path) -> None:
