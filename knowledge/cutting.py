@@ -11,7 +11,7 @@ from knowledge.tokens import term_counts
 if TYPE_CHECKING:  # what cuts files does not wait for what fetches pages
     from knowledge.fetch import Fetched
 
-INDEX_VERSION = 2
+INDEX_VERSION = 3
 """Raise it when loaders, chunks or tokens change: the next ingest then cuts unchanged documents again."""
 
 

@@ -15,7 +15,7 @@ from lxml import etree
 from knowledge.blocks import Block
 from knowledge.files import LoadError
 from knowledge.language import LANGUAGES, Language, language_of
-from knowledge.markup import Writer, is_skipped
+from knowledge.markup import Writer, is_skipped, words_of
 
 _FEW = 600  # characters; a page with less is looked at for why
 _PART = 0.9  # of what was found to be text; the smallest element that holds so much is the page's text
@@ -159,7 +159,7 @@ def _title(root: "etree._Element", first_headings: Sequence[str]) -> str | None:
             if title := " ".join(words.split()):
                 return _TITLE_ENDS.split(title)[0] if path.startswith("//title") else title
     above = _elements(root, "//h1")  # beside the text
-    words = " ".join(" ".join(map(str, above[0].itertext())).split()) if len(above) == 1 else ""
+    words = words_of(above[0]) if len(above) == 1 else ""
     return words or next(iter(first_headings), None)
 
 

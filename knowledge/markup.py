@@ -77,7 +77,7 @@ class Writer:
         if depth > _DEEPEST:
             self._paragraph("".join(_texts(element)), indent)
         elif tag in _HEADINGS:
-            self._heading(_HEADINGS[tag], _folded(_inline(element)))
+            self._heading(_HEADINGS[tag], words_of(element))
         elif tag == "pre":
             self._code(_verbatim(element))
         elif tag == "table" and _is_data(element):
@@ -198,12 +198,27 @@ def is_skipped(element: "etree._Element") -> bool:
     """What no reader of the page reads as its text."""
     return (
         element.tag in _SKIPPED
+        or _is_mark(element)
         or element.get("hidden") is not None
         or element.get("aria-hidden") == "true"
         or element.get("role") in _SKIPPED_ROLES
         or not _SKIPPED_CLASSES.isdisjoint((element.get("class") or "").split())
         or _HIDDEN.search(element.get("style") or "") is not None
     )
+
+
+def _is_mark(element: "etree._Element") -> bool:
+    """A link within the page without a word: `#` or `¶` behind a heading, `↩` behind a note."""
+    return (
+        element.tag == "a"
+        and (element.get("href") or "").startswith("#")
+        and not any(map(str.isalnum, "".join(map(str, element.itertext()))))
+    )
+
+
+def words_of(element: "etree._Element") -> str:
+    """What readers see of an element, white space as a browser shows it."""
+    return _folded(_inline(element))
 
 
 def _texts(element: "etree._Element") -> Iterator[str]:

@@ -63,6 +63,7 @@ async def test_a_token_that_is_taken_away_stops_articles_until_there_is_a_good_o
 async def test_a_refused_token_is_not_tried_over_and_over(desk: Desk) -> None:
     await desk.start(worker=False)
     parent = await desk.request(TOPICS["zh"])
+    await desk.until("select count(permalink) from articles", 1)  # the last that is asked for a message
     desk.slack.app.bot_token = "xoxb-of-today"
     article = await desk.article(parent)
     for number in range(5):

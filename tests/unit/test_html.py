@@ -59,6 +59,18 @@ PARAGRAPHS = [
 ]
 
 
+@pytest.mark.parametrize("mark", ["#", "¶", "§", "🔗", " # "])
+def test_marks_that_lead_to_the_same_page_are_no_words(mark: str) -> None:
+    link = f'<span><a class="mark" href="#here">{mark}</a></span>'
+    html = (
+        f"<h1>C# 入門{link}</h1><main><h2>密码加盐{link}</h2><p>{PARAGRAPHS[1]}<a href='#note-1'>[1]</a></p>"
+        f"<h2>ソルト{link}</h2><p>{PARAGRAPHS[2]}<a href='#back'>↩</a></p></main>"
+    )
+    page = read_page(html, url=None)
+    assert page.title == "C# 入門"
+    assert page.text == f"## 密码加盐\n\n{PARAGRAPHS[1]}[1]\n\n## ソルト\n\n{PARAGRAPHS[2]}"
+
+
 def test_a_page_that_does_not_name_its_text_is_read_without_what_stands_around_it() -> None:
     links = "".join(f'<li><a href="/{n}">Category {n}</a></li>' for n in range(30))
     text = "".join(f"<h2>Part {n}</h2><p>{words}</p>" for n, words in enumerate(PARAGRAPHS * 3))
