@@ -1,25 +1,19 @@
-"""`python -m bot COMMAND`: reads the command line and the settings, and calls the command."""
+"""`python -m bot COMMAND`: reads the command line; `cli` carries it out."""
 
 import argparse
-import asyncio
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from agents.errors import AgentError
-from agents.trial import MOST_CALLS, USUAL_CALLS
-from bot import cli
-from bot.app import StartError
-from bot.digest_command import NotPosted
-from bot.health import PortError
-from bot.logs import set_up_logs
-from bot.settings import SettingsError, read_settings
-from bot.telemetry import exporting
-from knowledge.database import DatabaseError
-from knowledge.embedded import EmbeddedError
-
 DEMO_TOPIC = "Why should Go backends move from MD5 to Argon2id?"
+
+
+def count_of_results(text: str) -> int:
+    """`--k`: 1 to 50."""
+    if not text.isdigit() or not 1 <= int(text) <= 50:
+        raise argparse.ArgumentTypeError("a number from 1 to 50")
+    return int(text)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -64,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
 
     search = commands.add_parser("search", help="what the research agent would see")
     search.add_argument("query", metavar="QUERY")
-    search.add_argument("--k", type=cli.count_of_results, default=5, metavar="N", help="1 to 50, default 5")
+    search.add_argument("--k", type=count_of_results, default=5, metavar="N", help="1 to 50, default 5")
     search.add_argument("--json", action="store_true")
 
     articles = commands.add_parser("articles", help="all articles, newest first")
@@ -85,8 +79,8 @@ def parser() -> argparse.ArgumentParser:
     doctor.add_argument(
         "--try-models",
         action="store_true",
-        help="also asks each model for a small answer per task, which costs money: about "
-        f"{USUAL_CALLS} calls, some more where a better way of asking is looked for, never over {MOST_CALLS}",
+        help="also asks each model for a small answer per task, which costs money: about 8 calls, some more "
+        "where a better way of asking is looked for, never over 68",
     )
     commands.add_parser("migrate", help="bring the database up to date (every start does too)")
     return root
@@ -99,56 +93,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.command == "ingest" and not given.places and not given.urls:
         usage.error("ingest: name a PATH or URL, or --urls FILE")
     try:
-        # The demo must not touch, or be touched by, what this machine is set up for.
-        if given.command == "demo":
-            return asyncio.run(
-                cli.demo(given.topic, yes=given.yes, knowledge=given.knowledge, model=given.model)
-            )
-        settings = read_settings()
-        set_up_logs(settings.log_level, settings.log_format)
-        match given.command:
-            case "serve":
-                with exporting():
-                    return asyncio.run(cli.serve(settings, worker=not given.no_worker))
-            case "worker":
-                with exporting():
-                    return asyncio.run(cli.worker(settings))
-            case "ingest":
-                return asyncio.run(
-                    cli.ingest(settings, given.places, given.urls, prune=given.prune, as_json=given.json)
-                )
-            case "search":
-                return asyncio.run(cli.search(settings, given.query, k=given.k, as_json=given.json))
-            case "articles":
-                return asyncio.run(cli.articles(settings, as_json=given.json))
-            case "article":
-                return asyncio.run(
-                    cli.article(
-                        settings,
-                        given.id,
-                        version=given.version,
-                        as_json=given.json,
-                        as_markdown=given.markdown,
-                    )
-                )
-            case "digest":
-                return asyncio.run(cli.digest(settings, post=given.post, as_json=given.json))
-            case "doctor":
-                return asyncio.run(cli.doctor(settings, try_models=given.try_models))
-            case _:
-                return asyncio.run(cli.migrate(settings))
-    except (
-        SettingsError,
-        StartError,
-        PortError,
-        NotPosted,
-        AgentError,
-        DatabaseError,
-        EmbeddedError,
-        cli.CommandError,
-    ) as error:
-        print(error, file=sys.stderr)
-        return 1
+        from bot.cli import carry_out  # seconds to import, which help and wrong usage do not wait for
+
+        return carry_out(given)
     except KeyboardInterrupt:
         return 130
 

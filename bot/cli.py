@@ -1,6 +1,7 @@
 """What each command does; `__main__` has their arguments. Exit code 0 done, 1 failed."""
 
 import argparse
+import asyncio
 import json
 import sys
 from collections.abc import Sequence
@@ -12,16 +13,22 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from agents.errors import AgentError
 from bot import app
-from bot.app import Knowledge, open_knowledge, until_stopped
+from bot.app import Knowledge, StartError, open_knowledge, until_stopped
 from bot.blocks import draw
 from bot.demo import run_demo
-from bot.digest_command import post_digest
+from bot.digest_command import NotPosted, post_digest
 from bot.doctor import examine
+from bot.health import PortError
 from bot.local_slack.plain_text import block_text
-from bot.settings import Settings
+from bot.logs import set_up_logs
+from bot.settings import Settings, SettingsError, read_settings
+from bot.telemetry import exporting
 from knowledge.addresses import WebAddress, is_web_address
 from knowledge.article import Article
+from knowledge.database import DatabaseError
+from knowledge.embedded import EmbeddedError
 from knowledge.ingest_report import IngestProgress, IngestReport
 from knowledge.listing import AddressList
 
@@ -30,11 +37,57 @@ class CommandError(Exception):
     """What was asked for cannot be done; the sentence says why."""
 
 
-def count_of_results(text: str) -> int:
-    """`--k`: 1 to 50."""
-    if not text.isdigit() or not 1 <= int(text) <= 50:
-        raise argparse.ArgumentTypeError("a number from 1 to 50")
-    return int(text)
+def carry_out(given: argparse.Namespace) -> int:
+    """Reads the settings and runs the command. Exit code: 0 done, 1 failed with one sentence on stderr."""
+    try:
+        # The demo must not touch, or be touched by, what this machine is set up for.
+        if given.command == "demo":
+            return asyncio.run(demo(given.topic, yes=given.yes, knowledge=given.knowledge, model=given.model))
+        settings = read_settings()
+        set_up_logs(settings.log_level, settings.log_format)
+        match given.command:
+            case "serve":
+                with exporting():
+                    return asyncio.run(serve(settings, worker=not given.no_worker))
+            case "worker":
+                with exporting():
+                    return asyncio.run(worker(settings))
+            case "ingest":
+                return asyncio.run(
+                    ingest(settings, given.places, given.urls, prune=given.prune, as_json=given.json)
+                )
+            case "search":
+                return asyncio.run(search(settings, given.query, k=given.k, as_json=given.json))
+            case "articles":
+                return asyncio.run(articles(settings, as_json=given.json))
+            case "article":
+                return asyncio.run(
+                    article(
+                        settings,
+                        given.id,
+                        version=given.version,
+                        as_json=given.json,
+                        as_markdown=given.markdown,
+                    )
+                )
+            case "digest":
+                return asyncio.run(digest(settings, post=given.post, as_json=given.json))
+            case "doctor":
+                return asyncio.run(doctor(settings, try_models=given.try_models))
+            case _:
+                return asyncio.run(migrate(settings))
+    except (
+        SettingsError,
+        StartError,
+        PortError,
+        NotPosted,
+        AgentError,
+        DatabaseError,
+        EmbeddedError,
+        CommandError,
+    ) as error:
+        print(error, file=sys.stderr)
+        return 1
 
 
 async def demo(topic: str, *, yes: bool, knowledge: Path | None, model: str | None) -> int:

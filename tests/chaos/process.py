@@ -25,7 +25,7 @@ STOP_SECONDS = 40.0  # twice what a worker gives its legs on SIGTERM
 
 # A fork of a process that has read all modules and done nothing else: reading them takes 3 s each time.
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["bot.__main__", "bot.local_slack.server", "tests.scripted_openai.server"])
+_context.set_forkserver_preload(["bot.cli", "bot.local_slack.server", "tests.scripted_openai.server"])
 
 
 class BotProcess:

@@ -5,6 +5,8 @@ import json
 import os
 import re
 import signal
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +16,7 @@ import pytest
 from bot.local_slack.server import LocalSlack
 from bot.manifest import bot_scopes
 from knowledge.database import Pool
-from tests.bot_command import PIPE, Ran, run, start
+from tests.bot_command import PIPE, ROOT, Ran, run, start
 from tests.e2e.desk import TOPICS
 
 PATIENCE = 90.0
@@ -46,6 +48,20 @@ def bot(dsn: str, home: Path) -> Bot:
             "LOG_LEVEL": "WARNING",
         },
     )
+
+
+def test_help_and_wrong_usage_do_not_wait_for_the_libraries_of_the_commands() -> None:
+    program = (
+        "import sys\n"
+        "from bot.__main__ import main\n"
+        "try: main([%r])\n"
+        "finally: print(*({'pydantic_ai', 'slack_bolt', 'numpy'} & set(sys.modules)), 'none')"
+    )
+    for arguments in ("--help", "no-such-command"):
+        asked = [sys.executable, "-c", program % arguments]
+        ran = subprocess.run(asked, capture_output=True, text=True, check=False, cwd=ROOT)
+        assert ran.stdout.splitlines()[-1] == "none"
+        assert "usage: python -m bot" in ran.stdout + ran.stderr
 
 
 def one_sentence(ran: Ran, *words: str) -> None:

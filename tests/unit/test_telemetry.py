@@ -73,7 +73,7 @@ def test_a_wish_that_cannot_be_met_is_told_and_does_not_stop_the_bot(
 
 def test_where_it_is_not_asked_for_it_is_not_even_imported() -> None:
     program = (
-        "import json, sys, bot.__main__; from bot.telemetry import exporting\n"
+        "import json, sys, bot.cli; from bot.telemetry import exporting\n"
         "with exporting({}): print(json.dumps([m for m in sys.modules if m.startswith('opentelemetry.sdk')"
         " or m.startswith('google.protobuf')]))"
     )
