@@ -16,6 +16,13 @@ def count_of_results(text: str) -> int:
     return int(text)
 
 
+def id_of_article(text: str) -> int:
+    """`ID`: a number that an article can have."""
+    if not text.isdigit() or not text.isascii() or len(text) > 9:
+        raise argparse.ArgumentTypeError("a number, as `articles` lists them")
+    return int(text)
+
+
 def parser() -> argparse.ArgumentParser:
     """The commands of the design, each with its own `--help`."""
     root = argparse.ArgumentParser(
@@ -65,7 +72,7 @@ def parser() -> argparse.ArgumentParser:
     articles.add_argument("--json", action="store_true")
 
     article = commands.add_parser("article", help="one article: state and history, or its text")
-    article.add_argument("id", type=int, metavar="ID")
+    article.add_argument("id", type=id_of_article, metavar="ID")
     article.add_argument("--version", type=int, metavar="N", help="draft N instead of the latest")
     how = article.add_mutually_exclusive_group()
     how.add_argument("--json", action="store_true")
@@ -92,6 +99,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = usage.parse_args(arguments)
     if given.command == "ingest" and not given.places and not given.urls:
         usage.error("ingest: name a PATH or URL, or --urls FILE")
+    if given.command == "ingest" and not all(place.strip() for place in given.places):
+        usage.error("ingest: a PATH is empty; the folder you are in is .")
     try:
         from bot.cli import carry_out  # seconds to import, which help and wrong usage do not wait for
 

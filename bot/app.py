@@ -324,12 +324,13 @@ async def work(settings: Settings, knowledge: Knowledge, heartbeat: Heartbeat) -
             web=None if web is None else (web, Pages(knowledge.pool, knowledge.documents)),
         )
         leg = watched(legs.work, knowledge.articles)
-        jobs = build_jobs(knowledge.dsn, work=leg, embed=embed, free_ended=free_ended)
+        stopping = asyncio.Event()
+        jobs = build_jobs(knowledge.dsn, work=leg, embed=embed, free_ended=free_ended, stopping=stopping)
         heartbeat.watch(jobs)
 
         async def run() -> None:
             async with jobs.open_async():
-                await run_worker(jobs)
+                await run_worker(jobs, stopping)
 
         await _keep_up(run, "the worker")
 

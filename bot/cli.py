@@ -125,13 +125,17 @@ async def ingest(
 ) -> int:
     places = [WebAddress(each) if is_web_address(each) else Path(each) for each in given]
     async with open_knowledge(settings) as knowledge:
-        report = await ingest_with_bar(knowledge, [*places, *map(AddressList, lists)], prune=prune)
+        try:
+            report = await ingest_with_bar(knowledge, [*places, *map(AddressList, lists)], prune=prune)
+        except asyncio.CancelledError:
+            print("Stopped: what was added stays, and the same command goes on.", file=sys.stderr)
+            raise
         without_vector = await knowledge.without_vector()
     if as_json:
         print(report.model_dump_json())
     else:
         print(ingest_summary(report))
-        if without_vector:
+        if report.chunks and without_vector:
             print("Searchable now by words; vectors follow in the background while the bot runs.")
     return 0 if report.added + report.updated + report.unchanged else 1
 

@@ -102,33 +102,33 @@ async def run_demo(topic: str, *, scripted: bool, knowledge: Path | None, model:
     os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # it would stand in the middle of the thread
     # What happens shows in the thread; the log is for what nobody foresaw.
     logging.basicConfig(filename=folder / "demo.log", level="INFO", force=True)
-    async with LocalSlack(scopes=bot_scopes(), events=bot_events()) as slack:
-        ana = slack.add_person("Ana")
-        settings = DemoSettings(
-            home=folder,
-            model=model or "offline",
-            slack_bot_token=slack.bot_token,
-            slack_app_token=slack.app_token,
-            slack_api_url=slack.base_url,
-        )
-        app.check_set(settings)
-        async with open_knowledge(settings) as known:
-            stage = Stage(slack, ana, slack.add_channel("articles", [ana, slack.bot]), known)
-            if not await _fill(known, knowledge or SAMPLE):
-                return 1
-            ready = asyncio.Event()
-            bot = asyncio.create_task(app.serve(settings, known, worker=True, ready=ready.set, pace=PACE))
-            try:
-                await _while_running(bot, ready.wait())
-                article = await _while_running(bot, _play(stage, topic, scripted=scripted))
-            finally:
-                bot.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await bot
-            code = 1 if article is None else await _tell_where(known, article.id, folder)
-    # The article and the log stay; the next run has a database of its own.
-    await asyncio.to_thread(shutil.rmtree, folder / "database", ignore_errors=True)
-    return code
+    try:
+        async with LocalSlack(scopes=bot_scopes(), events=bot_events()) as slack:
+            ana = slack.add_person("Ana")
+            settings = DemoSettings(
+                home=folder,
+                model=model or "offline",
+                slack_bot_token=slack.bot_token,
+                slack_app_token=slack.app_token,
+                slack_api_url=slack.base_url,
+            )
+            app.check_set(settings)
+            async with open_knowledge(settings) as known:
+                stage = Stage(slack, ana, slack.add_channel("articles", [ana, slack.bot]), known)
+                if not await _fill(known, knowledge or SAMPLE):
+                    return 1
+                ready = asyncio.Event()
+                bot = asyncio.create_task(app.serve(settings, known, worker=True, ready=ready.set, pace=PACE))
+                try:
+                    await _while_running(bot, ready.wait())
+                    article = await _while_running(bot, _play(stage, topic, scripted=scripted))
+                finally:
+                    bot.cancel()
+                    with contextlib.suppress(asyncio.CancelledError):
+                        await bot
+                return 1 if article is None else await _tell_where(known, article.id, folder)
+    finally:  # the article and the log stay; the next run has a database of its own
+        await asyncio.to_thread(shutil.rmtree, folder / "database", ignore_errors=True)
 
 
 def _fresh_folder() -> Path:

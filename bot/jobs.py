@@ -3,7 +3,9 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import UTC, datetime
+from typing import Literal
 
 import procrastinate
 import psycopg
@@ -81,11 +83,12 @@ def build_jobs(
     work: Callable[[int, int], Awaitable[None]],
     embed: Callable[[], Awaitable[int]] | None,
     free_ended: Callable[[], Awaitable[list[int]]],
+    stopping: asyncio.Event,
 ) -> procrastinate.App:
     """The procrastinate app.
 
     `work(article_id, moves)` is one leg, `embed()` gives a few chunks vectors, and `free_ended()` ends jobs
-    that go on only on paper.
+    that go on only on paper. Once `stopping` is set no more vectors are made.
     """
     jobs = procrastinate.App(connector=PsycopgConnector(conninfo=dsn, min_size=1, max_size=4))
     jobs.job_manager = Recorder(jobs.connector)
@@ -117,22 +120,48 @@ def build_jobs(
             lock="copydesk.embed",
         )
         async def vectors(timestamp: int) -> None:
-            while await some_vectors():
-                pass
+            stopped = asyncio.create_task(stopping.wait())
+            try:
+                more = 1
+                while more and not stopped.done():
+                    some = asyncio.ensure_future(some_vectors())
+                    await asyncio.wait({some, stopped}, return_when=asyncio.FIRST_COMPLETED)
+                    more = await some if some.done() else await _left(some)
+            finally:
+                stopped.cancel()
 
     return jobs
 
 
-async def run_worker(jobs: procrastinate.App) -> None:
-    """Work until cancelled; then the legs at work get `GRACE_SECONDS` to end."""
-    await jobs.run_worker_async(
-        name="copydesk",
-        concurrency=CONCURRENCY,
-        fetch_job_polling_interval=2.0,
-        abort_job_polling_interval=2.0,
-        update_heartbeat_interval=HEARTBEAT_SECONDS,
-        stalled_worker_timeout=DEAD_AFTER_SECONDS,
-        shutdown_graceful_timeout=GRACE_SECONDS,
-        delete_jobs="successful",
-        install_signal_handlers=False,
+async def _left(some: "asyncio.Future[int]") -> Literal[0]:
+    """Nobody waits for vectors: those that are under way are made again later."""
+    some.cancel()
+    with suppress(asyncio.CancelledError):
+        await some
+    return 0
+
+
+async def run_worker(jobs: procrastinate.App, stopping: asyncio.Event) -> None:
+    """Work until cancelled; then `stopping` is set, and the legs at work get `GRACE_SECONDS` to end."""
+    working = asyncio.create_task(
+        jobs.run_worker_async(
+            name="copydesk",
+            concurrency=CONCURRENCY,
+            fetch_job_polling_interval=2.0,
+            abort_job_polling_interval=2.0,
+            update_heartbeat_interval=HEARTBEAT_SECONDS,
+            stalled_worker_timeout=DEAD_AFTER_SECONDS,
+            shutdown_graceful_timeout=GRACE_SECONDS,
+            delete_jobs="successful",
+            install_signal_handlers=False,
+        )
     )
+    try:
+        await asyncio.shield(working)
+    except asyncio.CancelledError:
+        stopping.set()
+        working.cancel()
+        while not working.done():  # told a second time it would leave its jobs behind, and the pool closes
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait({working})
+        raise

@@ -25,8 +25,8 @@ _LOOKS_SECRET = re.compile(
     r"x(?:ox[a-z]|app)-[\w-]{4,}|(?<=hooks\.slack\.com/)[\w/-]+|(?<=ticket=)[\w-]+|\bsk-[\w-]{16,}"
     r"|(?<=://)[^\s/@:]*:[^\s/@]+(?=@)"
 )
-# They tell of every request at INFO.
-_TALKATIVE = ("httpx", "httpx2", "openai", "apscheduler")
+# They tell of every request and job at INFO.
+_TALKATIVE = ("httpx", "httpx2", "openai", "apscheduler", "procrastinate")
 
 
 @dataclass(frozen=True, slots=True)

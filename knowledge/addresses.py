@@ -15,6 +15,8 @@ _AZURE_HOST = ipaddress.ip_address("168.63.129.16")
 # Of protocols, not hosts (RFC 6890). A cloud has its machines' secrets there; Python 3.11 calls it public.
 _PROTOCOLS = ipaddress.ip_network("192.0.0.0/24")
 _HOST = re.compile(r"[\w.-]+|[0-9a-f:.]+(?:%[\w.-]+)?", re.ASCII | re.IGNORECASE)
+# `example.com/a`, `127.0.0.1:8000/a` and `localhost:8000` are how people write addresses; `data:…` is not.
+_NO_SCHEME = re.compile(r"(?![a-z][a-z0-9+-]*:(?!\d))", re.IGNORECASE)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 # What newsletters and advertisements append to tell who clicked; the page is the same without.
 _TRACKING = re.compile(r"utm_\w+|gclid|fbclid|msclkid|mc_[ce]id|igshid|yclid|_ga|spm", re.IGNORECASE)
@@ -41,6 +43,8 @@ def checked_url(text: str) -> URL:
     """The address without its fragment and what only counts clicks. Raises AddressError."""
     if len(text) > _LONGEST:
         raise AddressError(f"longer than an address may be ({_LONGEST} characters): look for its short form")
+    if _NO_SCHEME.match(text.strip()):
+        raise AddressError("no web address: it begins with https:// or http://")
     try:
         url = URL(text.strip())
         port = url.port
@@ -48,7 +52,7 @@ def checked_url(text: str) -> URL:
     except (ValueError, IndexError):  # of brackets in a wrong order
         raise AddressError("no web address: copy it again from the browser") from None
     if url.scheme not in ("http", "https"):
-        raise AddressError(f"{url.scheme or 'nothing'} is not read: give an http or https address")
+        raise AddressError(f"{url.scheme} is not read: give an http or https address")
     if port is None or _HOST.fullmatch(url.raw_host or "") is None:
         raise AddressError("no web address: copy it again from the browser")
     if url.user is not None or url.password is not None:

@@ -125,6 +125,30 @@ async def test_an_unknown_article_is_named(bot: Bot) -> None:
 async def test_wrong_usage_is_code_2(bot: Bot) -> None:
     for arguments in ((), ("fly",), ("search", "x", "--k", "0"), ("article", "seven")):
         assert (await bot.run(*arguments)).code == 2
+    huge = await bot.run("article", "9" * 20)
+    assert (huge.code, "a number, as `articles` lists them" in huge.err) == (2, True)
+    for nothing in ("", " ", "　"):
+        ran = await bot.run("ingest", "docs", nothing)
+        assert (ran.code, "a PATH is empty" in ran.err) == (2, True)
+
+
+async def test_an_ingest_that_is_interrupted_says_what_is_left_of_it(
+    bot: Bot, pool: Pool, tmp_path: Path
+) -> None:
+    for number in range(3_000):
+        text = f"# Note {number}\n\nA salt. 密码要加盐 {number}。ソルトを加える。\n" * 20
+        (tmp_path / f"{number}.md").write_text(text)
+    process = await bot.start("ingest", str(tmp_path))
+    async with asyncio.timeout(PATIENCE):
+        done = 0
+        while done == 0:
+            done = await pool.fetchval("select count(*) from documents")
+            await asyncio.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        out, err = await process.communicate()
+    assert (process.returncode, out) == (130, b"")
+    assert err.decode() == "Stopped: what was added stays, and the same command goes on.\n"
+    assert 0 < await pool.fetchval("select count(*) from documents") < 3_000
 
 
 async def test_a_wrong_setting_is_one_sentence(bot: Bot) -> None:
@@ -237,6 +261,9 @@ async def test_the_demo_takes_a_topic_to_an_article(bot: Bot, home: Path) -> Non
     for part in ("/article Why should", "Outline 1", "revise: ", "Outline 2", "Draft 1", "Review:"):
         assert part in ran.out
     assert article_of(ran, home).startswith("---\ntitle:")
+    [folder] = (home / "demo").iterdir()
+    assert sorted(path.suffix for path in folder.iterdir()) == [".log", ".md"]
+    assert "Traceback" not in (folder / "demo.log").read_text()  # also where vectors were under way
 
 
 async def test_the_demo_works_on_another_field(bot: Bot, tmp_path: Path, home: Path) -> None:
@@ -264,8 +291,10 @@ async def test_a_demo_without_a_topic_says_so(bot: Bot) -> None:
     assert "A topic is missing" in ran.out
 
 
-async def test_a_demo_with_nothing_to_read_says_so(bot: Bot, tmp_path: Path) -> None:
+async def test_a_demo_with_nothing_to_read_says_so(bot: Bot, tmp_path: Path, home: Path) -> None:
     ran = await bot.run("demo", "x", "--yes", "--knowledge", str(tmp_path / "nowhere"))
     assert ran.code == 1
     assert "nowhere" in ran.out
     assert "Traceback" not in ran.err
+    [folder] = (home / "demo").iterdir()
+    assert [path.name for path in folder.iterdir()] == ["demo.log"]

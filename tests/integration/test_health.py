@@ -111,7 +111,7 @@ async def test_a_worker_is_ready_from_its_first_heartbeat_until_the_last_is_too_
     dsn: str, port: int
 ) -> None:
     heartbeat = Heartbeat(DEAD_AFTER_SECONDS)
-    jobs = build_jobs(dsn, work=nothing, embed=None, free_ended=none_ended)
+    jobs = build_jobs(dsn, work=nothing, embed=None, free_ended=none_ended, stopping=asyncio.Event())
     heartbeat.watch(jobs)
     async with listening(port, Health({"worker": heartbeat.check}).routes):
         assert (await get(port, "/readyz"))[1]["worker"] == {"ok": False, "why": "has not started yet"}
@@ -123,7 +123,7 @@ async def test_a_worker_is_ready_from_its_first_heartbeat_until_the_last_is_too_
 async def test_a_worker_whose_heartbeats_do_not_arrive_is_not_ready(dsn: str, port: int) -> None:
     """The database takes no heartbeat any more: others will take its work over, and so it says."""
     heartbeat = Heartbeat(dead_after=0.3)
-    jobs = build_jobs(dsn, work=nothing, embed=None, free_ended=none_ended)
+    jobs = build_jobs(dsn, work=nothing, embed=None, free_ended=none_ended, stopping=asyncio.Event())
     heartbeat.watch(jobs)
     async with jobs.open_async():
         worker = await jobs.job_manager.register_worker()

@@ -47,7 +47,7 @@ async def test_a_dead_workers_leg_is_taken_over_although_many_others_wait(
     async def free_ended() -> list[int]:
         return await free_ended_legs(pool, seconds=15)
 
-    app = build_jobs(dsn, work=work, embed=None, free_ended=free_ended)
+    app = build_jobs(dsn, work=work, embed=None, free_ended=free_ended, stopping=asyncio.Event())
     async with worker_of(app):
         try:
             # It counts as dead already: 5 s until it is looked for, and some room.
@@ -75,7 +75,7 @@ async def test_a_leg_that_could_not_end_for_long_is_not_given_up(dsn: str, pool:
     async def free_ended() -> list[int]:
         return []
 
-    app = build_jobs(dsn, work=work, embed=None, free_ended=free_ended)
+    app = build_jobs(dsn, work=work, embed=None, free_ended=free_ended, stopping=asyncio.Event())
     async with worker_of(app), asyncio.timeout(20):
         await ended.wait()
 
@@ -106,7 +106,7 @@ async def test_a_leg_whose_failure_could_not_be_written_down_is_not_stuck_in_a_l
     async def free_ended() -> list[int]:
         return await free_ended_legs(pool, seconds=15)
 
-    app = build_jobs(dsn, work=work, embed=None, free_ended=free_ended)
+    app = build_jobs(dsn, work=work, embed=None, free_ended=free_ended, stopping=asyncio.Event())
     async with worker_of(app), asyncio.timeout(40):
         await begun.get()
         await asyncio.sleep(1.0)
@@ -123,6 +123,6 @@ async def test_the_rescue_also_frees_legs_that_go_on_only_on_paper(dsn: str) -> 
         freed.set()
         return []
 
-    app = build_jobs(dsn, work=work, embed=None, free_ended=free_ended)
+    app = build_jobs(dsn, work=work, embed=None, free_ended=free_ended, stopping=asyncio.Event())
     async with worker_of(app), asyncio.timeout(20):
         await freed.wait()
