@@ -1,6 +1,5 @@
 """The sources of the knowledge base and of articles: listed, put into the base, removed."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -92,7 +91,7 @@ class Sources:
     async def ask_to_forget(self, language: Language, document_id: int, *, user_id: str) -> Shown:
         """`/article forget ID`: the question, or why there is none."""
         source = await self._documents.of(document_id)
-        if source is None or await self._is_hidden([source.article_id], user_id):
+        if source is None or await self._is_hidden(source.article_id, user_id):
             return await self._gone(language, document_id, user_id), []
         if (refusal := await self._why_not_forget(source, user_id)) is not None:
             return say(language, refusal), []
@@ -101,7 +100,7 @@ class Sources:
     async def carry_out(self, asked: OfSource) -> str:
         """What a button asks for; the answer to who pressed it, as mrkdwn."""
         source = await self._documents.of(asked.document_id)
-        if source is None or await self._is_hidden([source.article_id], asked.user_id):
+        if source is None or await self._is_hidden(source.article_id, asked.user_id):
             return await self._gone(asked.language, asked.document_id, asked.user_id)
         if asked.wish == "to_base":
             return await self._to_base(asked, source)
@@ -124,10 +123,10 @@ class Sources:
         await self._tell_threads(asked.document_id, state="removed", by=asked.user_id)
         return await self._gone(asked.language, asked.document_id, asked.user_id)
 
-    async def _is_hidden(self, article_ids: Iterable[int | None], user_id: str) -> bool:
-        """Whether articles that this person does not see are the only ones it is of; None is the base."""
-        of = [None if each is None else await self._articles.get(each) for each in article_ids]
-        return bool(of) and all(article is not None and not article.is_open_to(user_id) for article in of)
+    async def _is_hidden(self, article_id: int | None, user_id: str) -> bool:
+        """Whether it is of an article that this person does not see; None is the base."""
+        article = None if article_id is None else await self._articles.get(article_id)
+        return article is not None and not article.is_open_to(user_id)
 
     async def _why_not_forget(self, source: Source, user_id: str) -> str | None:
         """The text key of why somebody may not remove a source: who may cancel, or has added it, may."""
@@ -147,8 +146,7 @@ class Sources:
     async def _gone(self, language: Language, document_id: int, user_id: str) -> str:
         """Who removed it, however often that is asked; or that there never was one."""
         removed = await self._shared.removed(document_id)
-        told_in = [article_id for article_id, _ in await self._shared.notes(document_id)]
-        if removed is None or (removed.by != user_id and await self._is_hidden(told_in, user_id)):
+        if removed is None or (removed.by != user_id and await self._is_hidden(removed.article_id, user_id)):
             return say(language, "unknown_source", id=document_id)
         told: dict[str, str | int] = {
             "id": document_id,

@@ -65,15 +65,14 @@ def stated_in(content: bytes) -> str | None:
 def _decoded(content: bytes, stated: Sequence[str | None]) -> str:
     marked = next((name for mark, name in _BYTE_ORDER_MARKS.items() if content.startswith(mark)), None)
     wide = _wide(content) if marked is None and b"\x00" in content else None
-    seven = "iso2022_jp" if b"\x1b$" in content and content.isascii() else None
     named = [encoding for label in stated for encoding in _as_meant(_codec(label))]
-    for encoding in (marked, wide, *named, seven, "utf-8"):
-        if encoding is None or (encoding == "utf-8" and b"\x00" in content):
-            continue
-        try:
-            return content.decode(encoding)
-        except UnicodeDecodeError:
-            continue
+    for encoding in (marked, wide, *named):
+        if encoding is not None and (text := _strictly(content, encoding)) is not None:
+            return text
+    if b"\x1b$" in content and content.isascii() and (text := _in_seven_bits(content)) is not None:
+        return text
+    if b"\x00" not in content and (text := _strictly(content, "utf-8")) is not None:
+        return text
     if b"\x00" in content:
         raise LoadError(_BINARY)
     if (text := _hardly_damaged(content, "utf-8")) is not None:
@@ -92,6 +91,19 @@ def _as_meant(encoding: str | None) -> list[str]:
     if encoding is None:
         return []
     return [encoding, "euc_jis_2004"] if encoding == "euc_jp" else [encoding]
+
+
+def _strictly(content: bytes, encoding: str) -> str | None:
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError:
+        return None
+
+
+def _in_seven_bits(content: bytes) -> str | None:
+    """ISO-2022-JP, which is used with narrow kana or with ① too; each is in a standard of its own."""
+    text = _strictly(content, "iso2022_jp_ext")
+    return text or _strictly(content.replace(b"\x1b$B", b"\x1b$(Q"), "iso2022_jp_2004")
 
 
 def _hardly_damaged(content: bytes, encoding: str) -> str | None:

@@ -117,9 +117,9 @@ class Documents:
                 return None
             await connection.execute(
                 """
-                insert into removals (document_id, origin, title, url, sha256, added_by, added_at,
+                insert into removals (document_id, origin, title, url, sha256, added_by, added_at, article_id,
                                       removed_by, removed_from)
-                select id, origin, title, url, sha256, added_by, created_at, $2, $3
+                select id, origin, title, url, sha256, added_by, created_at, article_id, $2, $3
                 from documents where id = $1
                 """,
                 document_id,

@@ -203,6 +203,7 @@ class _Unpacking:
         if self._encoding not in ("identity", "", "gzip", "x-gzip", "deflate"):
             raise LoadError(f"packed as {self._encoding}, though that was not asked for")
         self._unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32)  # 32: gzip or zlib, as its first bytes say
+        self._first = b""  # a byte that came alone, which does not tell zlib's header from none
         self._begun = False
         self._parts = 1
 
@@ -210,6 +211,10 @@ class _Unpacking:
         """What comes out of a piece, up to `most` bytes. Raises LoadError."""
         if self._encoding in ("identity", ""):
             return piece[:most]
+        if not self._begun and len(self._first + piece) < 2:
+            self._first += piece
+            return b""
+        piece, self._first = self._first + piece, b""
         content = b""
         while piece and len(content) < most:
             if self._unpacker.eof:
@@ -225,7 +230,7 @@ class _Unpacking:
 
     def end(self) -> None:
         """Nothing more comes. Raises LoadError for half a page."""
-        if self._begun and not self._unpacker.eof:
+        if self._first or (self._begun and not self._unpacker.eof):
             raise LoadError(_DAMAGED)
 
     def _unpacked(self, piece: bytes, most: int) -> bytes:

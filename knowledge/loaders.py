@@ -151,9 +151,12 @@ def _load(path: PurePosixPath, content: bytes, *, charset: str | None, url: str 
             kind, title, blocks = "code", path.name, code_blocks(text)
     if not blocks:
         raise LoadError("empty: there is no text in it")
+    titles = (
+        _ODD.sub("", " ".join(each.split())) for each in (_stated(about, "title"), title or "", path.stem)
+    )
     return Loaded(
         kind=kind,
-        title=_ODD.sub("", " ".join((_stated(about, "title") or title or path.stem).split()))[:_TITLE_LENGTH],
+        title=next(filter(None, titles), "")[:_TITLE_LENGTH],
         text=text,
         blocks=blocks,
         lang=_stated_language(about) or lang or language_of(text),
@@ -171,7 +174,8 @@ def _front_matter(text: str) -> tuple[dict[str, Any], str]:
         return {}, text
     try:
         about = yaml.load(match[1], _YAML)
-    except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: a date such as 2024-13-45
+    # A date such as 2024-13-45 is a ValueError, `!!bool maybe` and `!!timestamp soon` are the next two.
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError):
         return {}, text
     return (about, text[match.end() :]) if isinstance(about, dict) else ({}, text)
 

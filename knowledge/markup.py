@@ -208,31 +208,34 @@ def is_skipped(element: "etree._Element") -> bool:
 
 
 def _is_mark(element: "etree._Element") -> bool:
-    """A link within the page without a word: `#` or `¶` behind a heading, `↩` behind a note."""
+    """A link within the page without a word: `#` or `¶` behind a heading, `↩` behind a note; `**` in code is
+    one."""
     return (
         element.tag == "a"
         and (element.get("href") or "").startswith("#")
+        and element.find(".//code") is None
         and not any(map(str.isalnum, "".join(map(str, element.itertext()))))
     )
 
 
 def words_of(element: "etree._Element") -> str:
-    """What readers see of an element, white space as a browser shows it."""
-    return _folded(_inline(element))
+    """What readers see of an element, white space as a browser shows it; paragraphs are set apart."""
+    return _folded("".join(_texts(element, apart=" ")))
 
 
-def _texts(element: "etree._Element") -> Iterator[str]:
-    """All text below an element that readers see."""
+def _texts(element: "etree._Element", *, apart: str = "") -> Iterator[str]:
+    """All text below an element that readers see, `apart` around what is no part of a line."""
     stack: list[tuple[etree._Element, bool]] = [(element, False)]
     while stack:
         each, after = stack.pop()
+        around = apart if each is not element and _is_block(each) else ""
         if after:
-            yield each.tail or ""
+            yield around + (each.tail or "")
             continue
         if each is not element:
             stack.append((each, True))
         if isinstance(each.tag, str) and not (each is not element and is_skipped(each)):
-            yield _BREAK if each.tag == "br" else (each.text or "")
+            yield _BREAK if each.tag == "br" else around + (each.text or "")
             stack.extend((child, False) for child in reversed(each))
 
 
@@ -260,12 +263,15 @@ def _folded(run: str) -> str:
 
 def _holds_blocks(element: "etree._Element") -> bool:
     """Whether an inline element, or a paragraph, has paragraphs and the like in it, as pages often do."""
-    return any(
-        isinstance(each.tag, str)
-        and each.tag not in _INLINE
-        and each.tag != "br"
-        and each.tag not in _SKIPPED
-        for each in element.iterdescendants()
+    return any(_is_block(each) for each in element.iterdescendants())
+
+
+def _is_block(element: "etree._Element") -> bool:
+    return (
+        isinstance(element.tag, str)
+        and element.tag not in _INLINE
+        and element.tag != "br"
+        and element.tag not in _SKIPPED
     )
 
 

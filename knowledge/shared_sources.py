@@ -24,6 +24,7 @@ class Removed:
     title: str
     by: str | None  # a person's Slack id; None = the command line
     at: datetime
+    article_id: int | None  # whose it was alone; None = of the base
 
 
 class SharedSources:
@@ -103,7 +104,8 @@ class SharedSources:
                 """
                 insert into shared_sources (article_id, document_id, shared_at, read)
                 select article_id, $2, shared_at, read from shared_sources where document_id = $1
-                on conflict do nothing
+                on conflict (article_id, document_id)
+                    do update set read = shared_sources.read and excluded.read
                 """,
                 document_id,
                 same,
@@ -123,7 +125,7 @@ class SharedSources:
         """Who took a document out, None if nobody has."""
         row = await self._pool.fetchrow(
             """
-            select title, removed_by as by, removed_at as at from removals
+            select title, removed_by as by, removed_at as at, article_id from removals
             where document_id = $1 order by id desc limit 1
             """,
             document_id,

@@ -1,7 +1,7 @@
 """Ingest from the web: pages and documents, those that a sitemap names, and those on a list of addresses."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -79,7 +79,10 @@ async def ingest_pages(
         tally.expect(len(wave))
         given = [page for found in await _side_by_side(wave, take) for page in found]
     if prune:
-        unlisted = {name: urls for name, urls in lists.named.items() if urls and name not in lists.broken}
+        asked = set(_identities(taken))  # also by itself, or by another list
+        unlisted = {
+            name: urls | asked for name, urls in lists.named.items() if urls and name not in lists.broken
+        }
         tally.report.removed += await remove_pages(pool, gone=lists.gone, unlisted=unlisted)
     # What a page was a copy of may have changed or left since: then the page is the only one that says so.
     wanted = [(str(checked_url(page.url)), sha256) for page, sha256 in lists.unchanged.items()]
@@ -144,7 +147,7 @@ async def _take(pool: Pool, page: _Page, tally: Tally, lists: _Lists, limits: Fe
     return []
 
 
-def _identities(urls: Sequence[str]) -> Iterator[str]:
+def _identities(urls: Iterable[str]) -> Iterator[str]:
     """Addresses as documents are named by them; what is none is told when it is to be fetched."""
     for url in urls:
         with suppress(LoadError):

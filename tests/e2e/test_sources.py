@@ -143,6 +143,39 @@ async def test_a_source_of_an_article_in_direct_messages_keeps_its_title_from_ot
     assert REMOVED[language] in plain_text(await asks(desk.ana, source.document_id))
 
 
+@each_language
+async def test_a_source_of_the_base_that_was_shared_in_direct_messages_too_is_said_to_be_removed(
+    desk: Desk, language: Language
+) -> None:
+    await desk.start(worker=False)
+    parent = await desk.request(TOPICS[language])
+    document_id = await add(desk, language, by=desk.bo.id)
+    content = f"# {TITLES[language]}\n\n{TEXTS[language]}\n".encode()
+    await desk.ana.share_file(desk.channel, "a.md", content, thread_ts=parent.ts)
+    await desk.said(parent, TITLES[language])
+    await desk.knowledge.pool.execute(
+        "update articles set channel_id = 'D0BO', requested_by = $1", desk.bo.id
+    )
+    await desk.knowledge.documents.remove(document_id, by=desk.bo.id, from_where=None)
+    assert REMOVED[language] in plain_text(await asked(desk, f"{FORGET[language]} {document_id}"))
+
+
+@each_language
+async def test_a_page_that_research_in_direct_messages_has_read_keeps_its_title_also_once_removed(
+    desk: Desk, language: Language
+) -> None:
+    await desk.start(worker=False)
+    await desk.request(TOPICS[language])
+    document_id = await add(desk, language, article_id=1)  # no thread was told of it
+    await desk.knowledge.pool.execute(
+        "update articles set channel_id = 'D0BO', requested_by = $1", desk.bo.id
+    )
+    await desk.knowledge.documents.remove(document_id, by=desk.bo.id, from_where=None)
+    hidden = plain_text(await asked(desk, f"{FORGET[language]} {document_id}"))
+    assert UNKNOWN[language].format(document_id) in hidden
+    assert TITLES[language] not in hidden
+
+
 async def test_an_article_that_is_not_there_and_one_without_sources_are_said_so(desk: Desk) -> None:
     await desk.start(worker=False)
     assert "no article #7" in plain_text(await asked(desk, "sources 7"))

@@ -18,13 +18,14 @@ from knowledge.article import Mode
 from knowledge.articles import Articles
 from knowledge.backlog import Backlog
 from knowledge.changes import NewArticle
-from knowledge.cutters import Cutter
+from knowledge.cutters import Cutter, cut_apart
 from knowledge.cutting import Cut, NamedFile
 from knowledge.database import Pool
 from knowledge.documents import Documents
 from knowledge.embedding_models import bundled_embedder
 from knowledge.fetch import fetch
 from knowledge.files import LoadError
+from knowledge.ingest_report import IngestProgress
 from knowledge.listing import AddressList
 from knowledge.sources import Provenance
 from tests.web_site import ALLOWED, Site, redirect, web_site
@@ -81,9 +82,11 @@ async def test_a_file_that_makes_room_for_another_is_not_lost(
     await documents.ingest([tmp_path])
     (tmp_path / "notes.md").rename(tmp_path / "archive.md")
     (tmp_path / "notes.md").write_text(NEW[language])
-    report = await documents.ingest([tmp_path])
+    told: list[IngestProgress] = []
+    report = await documents.ingest([tmp_path], progress=told.append)
     assert await texts(pool) == sorted([OLD[language], NEW[language]])
     assert (report.added, report.updated, report.unchanged) == (1, 1, 0)
+    assert max(one.done for one in told) == told[-1].done == told[-1].total == 2
 
 
 async def test_a_file_that_moved_to_two_places_is_one_document(
@@ -361,6 +364,17 @@ async def test_a_page_that_a_sitemap_names_later_leaves_with_it(
     assert (await documents.ingest(given, prune=True)).removed == 1
 
 
+async def test_a_large_page_is_read_in_a_process_of_its_own() -> None:
+    before = children()
+    cutting = asyncio.create_task(cut_apart(NamedFile("a.md", f"{OLD['zh']}\n\n".encode() * 20_000)))
+    done: set[asyncio.Task[Cut]] = set()
+    while not (apart := children() - before) and not done:
+        done, _ = await asyncio.wait([cutting], timeout=0.005)
+    await cutting
+    assert len(apart) == 1
+    assert children() == before
+
+
 async def test_a_parser_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("knowledge.cutters._SECONDS", 3.0)
     before, cutter = children(), Cutter()
@@ -375,3 +389,38 @@ async def test_a_parser_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPat
         assert children() == before
     finally:
         await cutter.stop()
+
+
+@each_language
+async def test_a_page_that_is_asked_for_by_itself_stays_when_its_sitemap_names_it_no_more(
+    pool: Pool, site: Site, documents: Documents, language: str
+) -> None:
+    async def answer(request: web.BaseRequest) -> web.Response:
+        known = request.headers.get("If-None-Match") == '"1"'
+        tag = {"ETag": '"1"'}
+        return web.Response(status=304) if known else web.Response(text=OLD[language], headers=tag)
+
+    site.answers = {"/1": answer, "/2": f"<p>{NEW[language]}</p>"}
+    site.answers["/map.xml"] = sitemap(site.url("/1"), site.url("/2"))
+    given = [WebAddress(site.url("/map.xml")), WebAddress(site.url("/1"))]
+    await documents.ingest(given[:1])
+    site.answers["/map.xml"] = sitemap(site.url("/2"))
+    report = await documents.ingest(given, prune=True)
+    assert (report.removed, report.added, report.unchanged) == (0, 0, 2)
+    assert OLD[language] in await texts(pool)
+
+
+async def test_a_packed_page_whose_first_byte_comes_alone_is_whole(site: Site) -> None:
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    body = packer.compress(OLD["ja"].encode()) + packer.flush()
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Encoding": "deflate", "Content-Type": "text/plain"})
+        await response.prepare(request)
+        await response.write(body[:1])
+        await asyncio.sleep(0.05)
+        await response.write(body[1:])
+        return response
+
+    site.answers["/a"] = answer
+    assert (await fetch(site.url("/a"), limits=ALLOWED)).content.decode() == OLD["ja"]

@@ -135,3 +135,22 @@ async def test_a_file_that_was_changed_since_the_base_read_it_is_the_bases_as_it
     assert [one.document_id for one in await shelf.shared.unread(article_id)] == [learnt.document_id]
     chunks = await shelf.pool.fetchval("select count(*) from chunks")
     assert await shelf.pool.fetchval("select chunks from terms where term = -1") == chunks
+
+
+@each_language
+async def test_a_file_that_changed_since_it_was_read_is_still_unread_in_the_base(
+    shelf: Shelf, text: str
+) -> None:
+    learnt = await shelf.documents.add_file(
+        "notes.md",
+        b"# Notes\n\nTo be written.\n",
+        origin="slack://file/F1",
+        url=None,
+        provenance=Provenance(),
+    )
+    article_id = await shelf.article()
+    await shelf.shared.share(article_id, learnt.document_id, changed=False)
+    await shelf.shared.have_been_read(article_id, await shelf.shared.unread(article_id))
+    own = await shelf.share(article_id, text)
+    assert await shelf.shared.to_base(own) == learnt.document_id
+    assert [one.document_id for one in await shelf.shared.unread(article_id)] == [learnt.document_id]

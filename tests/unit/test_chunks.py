@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -59,6 +60,19 @@ def test_a_table_is_one_block_from_its_first_row_to_its_last(lines: list[str]) -
     wholes = ["\n".join(lines[first:after]).strip() for first, after in tables]
     found = [text[block.start : block.end] for block in markdown_blocks(text) if block.cut == "lines"]
     assert [block for block in found if block in wholes] == wholes
+
+
+@pytest.mark.parametrize(
+    ("table", "after"),
+    [
+        ("Salts 盐:\n| a | b |\n|---|---|\n| 表 | x |", "2. 手順"),  # a list ends it with any number
+        ("- | a | b |\n  |---|---|\n  | 表 | x |", "| 手順 | z |"),  # no longer in the item
+    ],
+)
+def test_what_stands_behind_a_table_is_no_row_of_it(table: str, after: str) -> None:
+    text = f"{table}\n{after}"
+    *_, last = [text[block.start : block.end] for block in markdown_blocks(text)]
+    assert last == after
 
 
 def test_another_title_than_the_first_heading_stands_in_front() -> None:

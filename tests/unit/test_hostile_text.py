@@ -78,6 +78,16 @@ def test_front_matter_that_stands_for_gigabytes_is_no_title() -> None:
         assert (loaded.title, loaded.text) == ("notes", "密码要加盐。\n")
 
 
+def test_front_matter_makes_nothing_but_words_and_numbers() -> None:
+    loaded = load("notes.md", "---\ntitle: !!python/object/apply:os.getcwd []\n---\n密码要加盐。\n".encode())
+    assert loaded.title == "notes"
+
+
+def test_a_few_letters_of_a_small_charset_are_no_damage() -> None:
+    text = f"{'Passwords must not be kept as they are. ' * 20}The café’s résumé."
+    assert decoded(text.encode("cp1252")) == text
+
+
 @pytest.mark.parametrize(
     ("text", "encoding", "stated"),
     [

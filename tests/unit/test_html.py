@@ -71,6 +71,16 @@ def test_marks_that_lead_to_the_same_page_are_no_words(mark: str) -> None:
     assert page.text == f"## 密码加盐\n\n{PARAGRAPHS[1]}[1]\n\n## ソルト\n\n{PARAGRAPHS[2]}"
 
 
+def test_a_link_to_an_operator_on_the_same_page_is_a_word() -> None:
+    html = f"<main><p>{PARAGRAPHS[0]} <a href='#power'><code>**</code></a> 幂 べき乗。</p></main>"
+    assert read_page(html, url=None).text == f"{PARAGRAPHS[0]} ** 幂 べき乗。"
+
+
+def test_words_of_a_title_on_two_lines_stay_apart() -> None:
+    html = f"<h1><div>Chapter 1</div><div>Salt 盐</div></h1><main><p>{PARAGRAPHS[0]}</p></main>"
+    assert read_page(html, url=None).title == "Chapter 1 Salt 盐"
+
+
 def test_a_page_that_does_not_name_its_text_is_read_without_what_stands_around_it() -> None:
     links = "".join(f'<li><a href="/{n}">Category {n}</a></li>' for n in range(30))
     text = "".join(f"<h2>Part {n}</h2><p>{words}</p>" for n, words in enumerate(PARAGRAPHS * 3))

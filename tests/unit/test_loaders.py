@@ -34,6 +34,17 @@ def test_text_is_read_in_the_encodings_people_have(encoding: str, text: str) -> 
     assert loaded.title == "notes"
 
 
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b"\x1b(IJ_=\\0D^\x1b(B \x1b$B%F%9%H\x1b(B", "ﾊﾟｽﾜｰﾄﾞ テスト"),  # narrow kana
+        (b"\x1b$B-!=gHV\x1b(B", "①順番"),  # a row that only a later standard has
+    ],
+)
+def test_mail_in_seven_bits_is_read_with_the_characters_that_people_use(content: bytes, text: str) -> None:
+    assert load("mail.txt", content).text == text
+
+
 def test_line_ends_are_made_one_kind() -> None:
     assert (
         load("a.md", "one\r\ntwo\rthree\n密码\r\nハッシュ".encode()).text == "one\ntwo\nthree\n密码\nハッシュ"
@@ -61,6 +72,10 @@ def test_front_matter_describes_the_document_and_is_not_its_text() -> None:
         ("---\ndate: 2024-13-45\n---\n# 标题\n\n正文。", "标题"),
         ("---\n\nA rule above, none below.", "runbook"),
         ("---\ntitle:\nurl: not-an-address\n---\nText.", "runbook"),
+        ("---\ndraft: !!bool maybe\n---\n# 标题\n\n正文。", "标题"),
+        ("---\nweight: !!int ''\n---\n# 見出し\n\n本文。", "見出し"),
+        ("---\ndate: !!timestamp soon\n---\n# Heading\n\nText.", "Heading"),
+        ('---\ntitle: "\\x01"\n---\n# Heading\n\nText.', "Heading"),
     ],
 )
 def test_front_matter_that_is_none_does_no_harm(text: str, title: str) -> None:
