@@ -12,7 +12,7 @@ from knowledge.database import Pool
 from knowledge.files import FoundFile, LoadError
 from knowledge.index import Origin, write_all
 from knowledge.ingest_report import Tally
-from knowledge.known import known
+from knowledge.known import known, no_longer_here
 from knowledge.loaders import read_bytes
 from knowledge.sources import BY_COMMAND_LINE
 
@@ -43,13 +43,7 @@ async def ingest_files(pool: Pool, files: Sequence[FoundFile], tally: Tally) -> 
     tally.expect(len(files))
     async with cutters(few=await asyncio.to_thread(_are_few, files)) as cut_alls:
         copies = await _ingest(pool, files, tally, cut_alls)
-        # What a file was a copy of may have changed since: then the file is the only one that says so.
-        now = await known(pool, [(str(file.file), sha256) for file, sha256 in copies], None)
-        again = [
-            file
-            for (file, sha256), document in zip(copies, now, strict=True)
-            if document is None or not document.is_up_to_date(sha256)
-        ]
+        again = await no_longer_here(pool, [(file, str(file.file), sha256) for file, sha256 in copies])
         tally.again(len(again))
         await _ingest(pool, again, tally, cut_alls)
 

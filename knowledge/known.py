@@ -5,13 +5,15 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import asyncpg
 
 from knowledge.cutting import INDEX_VERSION
 from knowledge.database import Connection, Pool
 from knowledge.fetch import Validators
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,19 @@ async def known(
         else:
             found.append(_of_row(moved[sha256], "moved") if sha256 in moved else None)
     return found
+
+
+async def no_longer_here(database: "Connection | Pool", wanted: Sequence[tuple[T, str, str]]) -> list[T]:
+    """Of (what, origin, sha256) of the base those whose content it does not have any more as it is now.
+
+    What a file or page was a copy of may have changed or left since: then it is the only one that says so.
+    """
+    now = await known(database, [(origin, sha256) for _, origin, sha256 in wanted], None)
+    return [
+        what
+        for (what, _, sha256), document in zip(wanted, now, strict=True)
+        if document is None or not document.is_up_to_date(sha256)
+    ]
 
 
 def exists(origin: str) -> bool:

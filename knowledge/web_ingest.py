@@ -13,7 +13,7 @@ from knowledge.fetch import FetchLimits, Gone, fetch_if_changed
 from knowledge.files import LoadError
 from knowledge.index import Origin, mark_seen, remove_pages, write
 from knowledge.ingest_report import Tally
-from knowledge.known import known, validators_of
+from knowledge.known import no_longer_here, validators_of
 from knowledge.listing import MOST_PAGES, AddressList, read_list, read_sitemap
 from knowledge.loaders import read_bytes
 from knowledge.sources import BY_COMMAND_LINE
@@ -84,14 +84,8 @@ async def ingest_pages(
             name: urls | asked for name, urls in lists.named.items() if urls and name not in lists.broken
         }
         tally.report.removed += await remove_pages(pool, gone=lists.gone, unlisted=unlisted)
-    # What a page was a copy of may have changed or left since: then the page is the only one that says so.
-    wanted = [(str(checked_url(page.url)), sha256) for page, sha256 in lists.unchanged.items()]
-    now = await known(pool, wanted, None)
-    again = [
-        page
-        for (page, sha256), document in zip(lists.unchanged.items(), now, strict=True)
-        if document is None or not document.is_up_to_date(sha256)
-    ]
+    unchanged = [(page, str(checked_url(page.url)), sha256) for page, sha256 in lists.unchanged.items()]
+    again = await no_longer_here(pool, unchanged)
     tally.again(len(again))
     await _side_by_side(again, take)
 

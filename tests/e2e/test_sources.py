@@ -46,6 +46,13 @@ async def add(
     return added.document_id
 
 
+async def move_to_bos_messages(desk: Desk) -> None:
+    """The article is one that Bo has asked for in direct messages."""
+    await desk.knowledge.pool.execute(
+        "update articles set channel_id = 'D0BO', requested_by = $1", desk.bo.id
+    )
+
+
 async def asked(desk: Desk, text: str) -> Message:
     before = len(desk.ana.ephemerals)
     await desk.ana.command(desk.channel, "/article", text)
@@ -103,9 +110,7 @@ async def test_sources_of_an_article_in_direct_messages_are_there_for_its_reques
     await desk.request(TOPICS[language])
     await add(desk, language, by=desk.bo.id, article_id=1)
     assert TITLES[language] in plain_text(await asked(desk, f"{SOURCES[language]} 1"))
-    await desk.knowledge.pool.execute(
-        "update articles set channel_id = 'D0BO', requested_by = $1", desk.bo.id
-    )
+    await move_to_bos_messages(desk)
     hidden = plain_text(await asked(desk, f"{SOURCES[language]} 1"))
     assert "#1" in hidden
     assert TITLES[language] not in hidden
@@ -153,9 +158,7 @@ async def test_a_source_of_the_base_that_was_shared_in_direct_messages_too_is_sa
     content = f"# {TITLES[language]}\n\n{TEXTS[language]}\n".encode()
     await desk.ana.share_file(desk.channel, "a.md", content, thread_ts=parent.ts)
     await desk.said(parent, TITLES[language])
-    await desk.knowledge.pool.execute(
-        "update articles set channel_id = 'D0BO', requested_by = $1", desk.bo.id
-    )
+    await move_to_bos_messages(desk)
     await desk.knowledge.documents.remove(document_id, by=desk.bo.id, from_where=None)
     assert REMOVED[language] in plain_text(await asked(desk, f"{FORGET[language]} {document_id}"))
 
@@ -167,9 +170,7 @@ async def test_a_page_that_research_in_direct_messages_has_read_keeps_its_title_
     await desk.start(worker=False)
     await desk.request(TOPICS[language])
     document_id = await add(desk, language, article_id=1)  # no thread was told of it
-    await desk.knowledge.pool.execute(
-        "update articles set channel_id = 'D0BO', requested_by = $1", desk.bo.id
-    )
+    await move_to_bos_messages(desk)
     await desk.knowledge.documents.remove(document_id, by=desk.bo.id, from_where=None)
     hidden = plain_text(await asked(desk, f"{FORGET[language]} {document_id}"))
     assert UNKNOWN[language].format(document_id) in hidden

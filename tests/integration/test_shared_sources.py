@@ -11,7 +11,7 @@ from knowledge.database import Pool
 from knowledge.documents import Documents
 from knowledge.search import Search
 from knowledge.shared_sources import SharedSources
-from knowledge.sources import Provenance
+from knowledge.sources import Added, Provenance
 
 TEXTS = {
     "en": "A pepper is a key on the server that no dump of the table shows.",
@@ -115,17 +115,22 @@ async def test_what_is_gone_goes_to_no_base_and_whoever_removed_it_is_known(shel
     assert await shelf.shared.unread(article_id) == []
 
 
-@each_language
-async def test_a_file_that_was_changed_since_the_base_read_it_is_the_bases_as_it_is_now(
-    shelf: Shelf, text: str
-) -> None:
-    learnt = await shelf.documents.add_file(
+async def learn_before_it_is_written(shelf: Shelf) -> Added:
+    """The base reads the file that `Shelf.share` shares, as it was before."""
+    return await shelf.documents.add_file(
         "notes.md",
         b"# Notes\n\nTo be written.\n",
         origin="slack://file/F1",
         url=None,
         provenance=Provenance(),
     )
+
+
+@each_language
+async def test_a_file_that_was_changed_since_the_base_read_it_is_the_bases_as_it_is_now(
+    shelf: Shelf, text: str
+) -> None:
+    learnt = await learn_before_it_is_written(shelf)
     article_id = await shelf.article()
     own = await shelf.share(article_id, text)
     assert own != learnt.document_id
@@ -141,13 +146,7 @@ async def test_a_file_that_was_changed_since_the_base_read_it_is_the_bases_as_it
 async def test_a_file_that_changed_since_it_was_read_is_still_unread_in_the_base(
     shelf: Shelf, text: str
 ) -> None:
-    learnt = await shelf.documents.add_file(
-        "notes.md",
-        b"# Notes\n\nTo be written.\n",
-        origin="slack://file/F1",
-        url=None,
-        provenance=Provenance(),
-    )
+    learnt = await learn_before_it_is_written(shelf)
     article_id = await shelf.article()
     await shelf.shared.share(article_id, learnt.document_id, changed=False)
     await shelf.shared.have_been_read(article_id, await shelf.shared.unread(article_id))
